@@ -1,0 +1,1 @@
+"""Shoal turns a table about people into one that can be published."""

@@ -1,0 +1,3 @@
+"""Version of Shoal, in one place."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""Compiled loops. They know arrays, never names, files or policies."""

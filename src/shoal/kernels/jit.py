@@ -1,0 +1,35 @@
+"""The one decorator every kernel uses: compiled once, cached, free of the GIL.
+
+Numba caches beside the source file or, where that is read-only, in the user's
+cache directory. Where neither can be written (a container with a read-only
+home), we point it at a temporary directory rather than fail.
+"""
+
+import os
+import tempfile
+from pathlib import Path
+
+import numba
+
+
+def _ensure_cache_can_be_written():
+    if os.environ.get("NUMBA_CACHE_DIR"):
+        return
+    beside_source = Path(__file__).parent
+    home_cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    existing = next((p for p in (home_cache, *home_cache.parents) if p.exists()), home_cache)
+    if not os.access(beside_source, os.W_OK) and not os.access(existing, os.W_OK):
+        user = getattr(os, "getuid", lambda: "user")()
+        directory = Path(tempfile.gettempdir()) / f"shoal-kernels-{user}"
+        os.environ["NUMBA_CACHE_DIR"] = numba.config.CACHE_DIR = str(directory)
+
+
+_ensure_cache_can_be_written()
+
+
+def kernel(*signatures, **options):
+    """``@kernel`` or ``@kernel("sig", fastmath=...)``: njit, cached, nogil."""
+    settings = {"cache": True, "nogil": True, **options}
+    if len(signatures) == 1 and callable(signatures[0]):
+        return numba.njit(**settings)(signatures[0])
+    return numba.njit(*signatures, **settings)

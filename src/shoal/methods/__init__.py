@@ -1,0 +1,29 @@
+"""Methods by name."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from shoal.errors import PolicyError
+
+if TYPE_CHECKING:
+    from shoal.methods.base import Method
+
+__all__ = ["METHODS", "get_method"]
+
+METHODS = {
+    "hilbert": "shoal.methods.hilbert:Hilbert",
+    "mondrian": "shoal.methods.mondrian:Mondrian",
+}
+"""Name to "module:class": importing the registry compiles and imports nothing else."""
+
+
+def get_method(name: str) -> Method:
+    """The method registered as `name`; an unknown name lists the valid ones."""
+    if name not in METHODS:
+        known = ", ".join(sorted(METHODS))
+        raise PolicyError(f"method: expected one of {known}; got {name!r}")
+    module, attribute = METHODS[name].split(":")
+    method: Method = getattr(import_module(module), attribute)()
+    return method

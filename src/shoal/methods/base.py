@@ -1,0 +1,63 @@
+"""What a method is: an algorithm that partitions an encoded table under models."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict
+
+from shoal.models.base import Model
+from shoal.table import EncodedTable, Recoding
+
+__all__ = ["Method", "Options", "Outcome", "Run"]
+
+
+class Options(BaseModel):
+    """Options of a method: frozen, and an unknown name is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _silent(done: float, total: float) -> None:
+    """Progress that nobody watches."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a method may use besides table, models and options."""
+
+    seed: int = 0
+    progress: Callable[[float, float], None] = _silent
+    """Called as progress(done, total) now and then."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A method's answer: the recoding and what it can say about it for the manifest."""
+
+    recoding: Recoding
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+class Method(ABC):
+    """One algorithm in the registry `shoal.methods`."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    """One line for `shoal methods`."""
+    promise: ClassVar[str]
+    """What it guarantees, and for which models."""
+    options: ClassVar[type[Options]] = Options
+
+    @abstractmethod
+    def run(
+        self, table: EncodedTable, models: Sequence[Model], options: Options, run: Run
+    ) -> Outcome:
+        """Partition the table so that every group satisfies every model.
+
+        The table as a whole is known to satisfy the models (the pipeline has
+        checked eligibility), and to have at least one record.
+        """

@@ -1,0 +1,168 @@
+"""The table as the methods see it: small integer codes, never strings.
+
+`EncodedTable` holds the quasi-identifiers and sensitive columns as codes with
+what turns a range of codes into a loss. `Partition` assigns every record to a
+group. `Recoding` says which partition governs which attribute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.kernels.costs import SET, SPAN, TREE, Costs, range_maxima
+
+if TYPE_CHECKING:
+    from shoal.hierarchy import Hierarchy
+
+__all__ = ["EncodedTable", "Kind", "Partition", "QIColumn", "Recoding", "SensitiveColumn"]
+
+Kind = Literal["numeric", "date", "ordinal", "categorical"]
+Codes = NDArray[np.int32]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class QIColumn:
+    """One quasi-identifier as codes 0..size-1 in value, rank or leaf order.
+
+    A missing value, where there is one, is the last code.
+    """
+
+    name: str
+    kind: Kind
+    codes: Codes
+    labels: Sequence[str | None]
+    """Text of each code as it is published when unchanged; None is missing."""
+    form: int
+    """SPAN, TREE or SET of `shoal.kernels.costs`: how a group's loss follows from its codes."""
+    position: Floats
+    """SPAN: loss of lo..hi is min(1, position[hi] - position[lo]); else unused zeros."""
+    place: Floats
+    """Where each code stands on [0, 1]: the coordinate that curves and distances use."""
+    climb: Floats = field(default_factory=lambda: np.zeros(0))
+    """TREE: loss of the lowest common ancestor of leaf i and leaf i + 1."""
+    hierarchy: Hierarchy | None = None
+    """TREE and flat: the tree whose leaves are exactly the present codes, in code order."""
+    weight: float = 1.0
+    has_missing: bool = False
+    values: Any = None
+    """Numeric and date: the typed Arrow values of the codes, for the bounds layout."""
+
+    @property
+    def size(self) -> int:
+        return len(self.labels)
+
+
+@dataclass(frozen=True, eq=False)
+class SensitiveColumn:
+    """One sensitive column as codes; numeric values where its kind has an order."""
+
+    name: str
+    kind: Kind
+    codes: Codes
+    labels: Sequence[str | None]
+    ordered: bool
+    """True for numeric, date, ordinal: t-closeness then uses the ordered distance."""
+    values: Floats | None = None
+    """Numeric only: the number behind each code, NaN where missing."""
+
+    @property
+    def size(self) -> int:
+        return len(self.labels)
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedTable:
+    """N records: QI columns, sensitive columns, and persons where declared."""
+
+    n: int
+    qi: tuple[QIColumn, ...]
+    sensitive: tuple[SensitiveColumn, ...] = ()
+    person: Codes | None = None
+
+    @cached_property
+    def costs(self) -> Costs:
+        """The loss of all quasi-identifiers in the form that kernels take."""
+        sizes = np.array([c.size for c in self.qi], dtype=np.int64)
+        peaks = [range_maxima(c.climb) if c.form == TREE else np.zeros(0) for c in self.qi]
+        return Costs(
+            form=np.array([c.form for c in self.qi], dtype=np.int64),
+            weight=np.array([c.weight for c in self.qi], dtype=np.float64),
+            size=sizes,
+            start=_starts(sizes),
+            position=_joined(
+                [c.position if c.form == SPAN else np.zeros(c.size) for c in self.qi]
+            ),
+            peak_start=_starts(np.array([len(p) for p in peaks], dtype=np.int64)),
+            peak=_joined(peaks),
+        )
+
+    @cached_property
+    def matrix(self) -> NDArray[np.int32]:
+        """QI codes as one C-contiguous array of shape (d, n)."""
+        if not self.qi:
+            return np.zeros((0, self.n), dtype=np.int32)
+        return np.ascontiguousarray(np.stack([c.codes for c in self.qi]))
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Groups of records: ``order[offsets[g]:offsets[g+1]]`` are those of group g."""
+
+    order: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+
+    @classmethod
+    def whole(cls, n: int) -> Partition:
+        """All records in one group."""
+        return cls(np.arange(n, dtype=np.int64), np.array([0, n], dtype=np.int64))
+
+    @classmethod
+    def from_group_ids(cls, ids: NDArray[np.integer[Any]]) -> Partition:
+        """Records with equal id are one group; groups in order of id."""
+        order = np.argsort(ids, kind="stable").astype(np.int64)
+        ordered = ids[order]
+        cuts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+        return cls(order, np.concatenate([[0], cuts, [len(ids)]]).astype(np.int64))
+
+    @property
+    def groups(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        return np.diff(self.offsets)
+
+    def group_ids(self) -> NDArray[np.int64]:
+        """Group number of each record, in record order."""
+        ids = np.empty(len(self.order), dtype=np.int64)
+        ids[self.order] = np.repeat(np.arange(self.groups), self.sizes)
+        return ids
+
+
+@dataclass(frozen=True, eq=False)
+class Recoding:
+    """Which partition governs each QI attribute: one for all, or several in a butterfly."""
+
+    partitions: tuple[Partition, ...]
+
+    @classmethod
+    def single(cls, partition: Partition, attributes: int) -> Recoding:
+        return cls((partition,) * attributes)
+
+
+def _starts(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(lengths)])[:-1].astype(np.int64)
+
+
+def _joined(parts: list[Floats]) -> Floats:
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
+__all__ += ["SET", "SPAN", "TREE"]
