@@ -1,1 +1,60 @@
-"""Shoal turns a table about people into one that can be published."""
+"""Shoal turns a table about people into one that can be published.
+
+Nobody in a release can be picked out, nothing sensitive can be pinned on
+anybody, as little as possible is lost, and the release carries its own proof.
+
+>>> import shoal
+>>> release = shoal.anonymize(shoal.datasets.census(1000), qi=["age", "gender"], k=5)
+>>> release.verify().ok
+True
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from shoal._version import __version__
+
+if TYPE_CHECKING:
+    from shoal import datasets, errors
+    from shoal.hierarchy import Hierarchy
+    from shoal.inspection import inspect
+    from shoal.pipeline import anonymize, verify
+    from shoal.policy import Policy
+    from shoal.release import Release
+
+__all__ = [
+    "Hierarchy",
+    "Policy",
+    "Release",
+    "__version__",
+    "anonymize",
+    "datasets",
+    "errors",
+    "inspect",
+    "verify",
+]
+
+# Names are looked up when first used: `import shoal` alone loads neither numpy nor numba.
+_HOMES = {
+    "Hierarchy": "shoal.hierarchy",
+    "Policy": "shoal.policy",
+    "Release": "shoal.release",
+    "anonymize": "shoal.pipeline",
+    "inspect": "shoal.inspection",
+    "verify": "shoal.pipeline",
+}
+_MODULES = frozenset({"datasets", "errors"})
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name in _MODULES:
+        return import_module(f"shoal.{name}")
+    raise AttributeError(f"module 'shoal' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

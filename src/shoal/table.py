@@ -96,9 +96,7 @@ class EncodedTable:
             weight=np.array([c.weight for c in self.qi], dtype=np.float64),
             size=sizes,
             start=_starts(sizes),
-            position=_joined(
-                [c.position if c.form == SPAN else np.zeros(c.size) for c in self.qi]
-            ),
+            position=_joined([c.position if c.form == SPAN else np.zeros(c.size) for c in self.qi]),
             peak_start=_starts(np.array([len(p) for p in peaks], dtype=np.int64)),
             peak=_joined(peaks),
         )

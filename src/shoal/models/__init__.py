@@ -1,1 +1,133 @@
-"""Privacy models by name."""
+"""Privacy models by name: what a release promises about every equivalence class."""
+
+# ruff: noqa: E741  (l is the word for it)
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from shoal.errors import PolicyError
+from shoal.models.alpha import AlphaK
+from shoal.models.base import ClassHistograms, Model
+from shoal.models.closeness import TCloseness
+from shoal.models.compiled import (
+    needs_sensitive,
+    require_columns,
+    rules_for,
+    union_closed,
+    whole_table_only,
+)
+from shoal.models.counting import histograms, sizes_only, table_histograms
+from shoal.models.diversity import DistinctL, FrequencyL, RecursiveL, UniqueDistinctL, largest_l
+from shoal.models.eligibility import check_eligible
+from shoal.models.entropy import EntropyL
+from shoal.models.exact import Number
+from shoal.models.kanonymity import KAnonymity
+from shoal.models.spread import KE
+
+__all__ = [
+    "KE",
+    "MODELS",
+    "READINGS",
+    "AlphaK",
+    "ClassHistograms",
+    "DistinctL",
+    "EntropyL",
+    "FrequencyL",
+    "KAnonymity",
+    "Model",
+    "RecursiveL",
+    "TCloseness",
+    "UniqueDistinctL",
+    "build_models",
+    "check_eligible",
+    "histograms",
+    "largest_l",
+    "model_from",
+    "needs_sensitive",
+    "require_columns",
+    "rules_for",
+    "sizes_only",
+    "table_histograms",
+    "union_closed",
+    "whole_table_only",
+]
+
+READINGS: dict[str, type[Model]] = {
+    "frequency": FrequencyL,
+    "distinct": DistinctL,
+    "entropy": EntropyL,
+    "recursive": RecursiveL,
+    "unique": UniqueDistinctL,
+}
+"""The readings of l-diversity by the value of the option ``l_reading``."""
+
+_ALL: tuple[type[Model], ...] = (KAnonymity, *READINGS.values(), AlphaK, TCloseness, KE)
+
+MODELS: dict[str, type[Model]] = {model.name: model for model in _ALL}
+"""All models by name."""
+
+
+def build_models(
+    k: Number | None = None,
+    l: Number | None = None,
+    l_reading: str = "frequency",
+    c: Number | None = None,
+    t: Number | None = None,
+    alpha: Number | None = None,
+    e: Number | None = None,
+) -> tuple[Model, ...]:
+    """The models that options ask for, in the order k, l, alpha, t, e.
+
+    Raises
+    ------
+    PolicyError
+        No model at all, a parameter out of range, or one that lacks its partner.
+    """
+    models: list[Model] = []
+    if k is not None:
+        models.append(KAnonymity.of(k))
+    if l is not None or c is not None:
+        models.append(_diversity(l, l_reading, c))
+    if alpha is not None:
+        models.append(AlphaK.of(alpha, _with_k("alpha", k)))
+    if t is not None:
+        models.append(TCloseness.of(t))
+    if e is not None:
+        models.append(KE.of(_with_k("e", k), e))
+    if not models:
+        raise PolicyError("no privacy model: give at least one of k, l, t, alpha and k, e and k")
+    return tuple(models)
+
+
+def model_from(name: str, parameters: Mapping[str, Any]) -> Model:
+    """A model from its name and `Model.parameters`, as a manifest stores them."""
+    if name not in MODELS:
+        raise PolicyError(f"model: expected one of {', '.join(MODELS)}; got {name}")
+    try:
+        model: Model = MODELS[name].of(**parameters)  # type: ignore[attr-defined]
+    except TypeError:
+        got = ", ".join(parameters) or "nothing"
+        raise PolicyError(f"model {name}: unexpected or missing parameters; got {got}") from None
+    return model
+
+
+def _diversity(l: Number | None, reading: str, c: Number | None) -> Model:
+    if l is None:
+        raise PolicyError("c: expected together with l (recursive l-diversity); got c alone")
+    if reading not in READINGS:
+        raise PolicyError(f"l_reading: expected one of {', '.join(READINGS)}; got {reading}")
+    if reading == "recursive":
+        if c is None:
+            raise PolicyError("c: expected a number above 0 for recursive l-diversity; got none")
+        return RecursiveL.of(c, l)
+    if c is not None:
+        raise PolicyError(f"c: expected with l_reading = recursive only; got l_reading = {reading}")
+    return READINGS[reading].of(l)  # type: ignore[attr-defined,no-any-return]
+
+
+def _with_k(option: str, k: Number | None) -> Number:
+    if k is None:
+        raise PolicyError(f"{option}: expected together with k; got {option} alone")
+    return k

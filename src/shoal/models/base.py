@@ -8,13 +8,24 @@ is taken in integers (or exact fractions), never in floats.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ClassHistograms", "Model"]
+__all__ = ["ClassHistograms", "Model", "Rule", "WholeTable"]
+
+
+class Rule(NamedTuple):
+    """A model as the kernels check it: see the constants of `shoal.kernels.rules`."""
+
+    kind: int
+    a: int = 0
+    b: int = 1
+    x: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,10 +33,12 @@ class ClassHistograms:
     """Sensitive values of every equivalence class, sparse (CSR over classes).
 
     Class e holds ``sizes[e]`` records; its distinct sensitive values are
-    ``values[offsets[e]:offsets[e+1]]`` with ``counts`` alike. With a person
-    column, ``sizes`` counts distinct persons and ``counts`` distinct
-    (person, value) pairs, so a person with five equal records counts once.
-    A model without a sensitive column reads ``sizes`` only.
+    ``values[offsets[e]:offsets[e+1]]`` in ascending order, with ``counts``
+    alike. No class and no count is empty. With a person column, ``sizes``
+    counts distinct persons and ``counts`` distinct (person, value) pairs, so a
+    person with five equal records counts once; the counts of a class can then
+    sum to more than its size. A model without a sensitive column reads
+    ``sizes`` only. `shoal.models.histograms` builds it.
     """
 
     sizes: NDArray[np.int64]
@@ -38,14 +51,84 @@ class ClassHistograms:
     """Codes have a meaningful order: t-closeness then uses the ordered distance."""
     numbers: NDArray[np.float64] | None = None
     """The number behind each code, where the column is numeric; NaN is missing."""
+    table: NDArray[np.int64] | None = None
+    """Histogram of the whole table where it is not the sum of the classes: with a
+    person column, someone can be in several classes but is one in the table."""
 
     @property
     def classes(self) -> int:
         return len(self.sizes)
 
+    @cached_property
+    def largest(self) -> NDArray[np.int64]:
+        """r_1 of each class: the count of its most frequent value."""
+        return self._per_class(np.maximum)
+
+    @cached_property
+    def mass(self) -> NDArray[np.int64]:
+        """Sum of the counts of each class: its size, or more where persons are counted."""
+        return self._per_class(np.add)
+
+    @cached_property
+    def total(self) -> NDArray[np.int64]:
+        """Histogram of the whole table, by code."""
+        if self.table is not None:
+            return self.table
+        total = np.zeros(self.domain, dtype=np.int64)
+        np.add.at(total, self.values, self.counts)
+        return total
+
+    @property
+    def distinct(self) -> NDArray[np.int64]:
+        """Number of distinct values of each class."""
+        return np.diff(self.offsets)
+
+    def _per_class(self, reduce: np.ufunc) -> NDArray[np.int64]:
+        if self.classes and not len(self.values):
+            raise ValueError("these classes were counted without a sensitive column")
+        reduced: NDArray[np.int64] = reduce.reduceat(self.counts, self.offsets[:-1])
+        return reduced
+
+
+@dataclass(frozen=True, eq=False)
+class WholeTable:
+    """The table as one class, with the words a refusal needs."""
+
+    classes: ClassHistograms
+    """One class."""
+    records: int
+    persons: bool
+    """A person column is declared: `classes` counts persons."""
+    column: str = ""
+    labels: Sequence[str | None] = ()
+
+    @property
+    def size(self) -> int:
+        """Records or persons of the table."""
+        return int(self.classes.sizes.sum())
+
+    @property
+    def unit(self) -> str:
+        return "persons" if self.persons else "records"
+
+    @property
+    def top_count(self) -> int:
+        """Count of the most frequent value."""
+        return int(self.classes.counts.max(initial=0))
+
+    @property
+    def top_value(self) -> str:
+        """The most frequent value: the one sensitive cell that an error may show."""
+        label = self.labels[int(self.classes.values[self.classes.counts.argmax()])]
+        return "a missing value" if label is None else f"'{label}'"
+
 
 class Model(ABC):
-    """One privacy requirement. Instances are frozen dataclasses with exact parameters."""
+    """One privacy requirement. Instances are frozen dataclasses with exact parameters.
+
+    Each class has a classmethod ``of`` that takes its parameters as int, float
+    or text; ``type(model).of(**model.parameters())`` is the model again.
+    """
 
     name: ClassVar[str]
     """Name in the registry: "k-anonymity", "frequency-l", ..."""
@@ -55,6 +138,10 @@ class Model(ABC):
     """One line for `shoal models`: what it promises."""
     monotone: ClassVar[bool]
     """If two classes satisfy it, so does their union (counting records)."""
+    monotone_with_persons: ClassVar[bool] = False
+    """The same when persons are counted, who may be in both classes."""
+    local: ClassVar[bool] = True
+    """Classes that pass the kernel rules one by one make a table that passes."""
     about_sensitive: ClassVar[bool] = True
     """False for k-anonymity, which looks at class sizes only."""
 
@@ -69,12 +156,36 @@ class Model(ABC):
 
     @abstractmethod
     def level(self, classes: ClassHistograms) -> float | int | None:
-        """The strictest parameter that all classes satisfy: the k, l, t... reached."""
+        """The strictest parameter that all classes satisfy: the k, l, t... reached.
+
+        None where there is no class to judge.
+        """
 
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
         """Parameters as JSON-able values, for manifests and messages."""
 
     @abstractmethod
+    def rules(self) -> tuple[Rule, ...]:
+        """The model for the kernels: as strict as `holds`, or a little stricter."""
+
+    @abstractmethod
+    def refusal(self, whole: WholeTable) -> str:
+        """Why even the whole table in one class fails, and the best that is possible."""
+
+    def applies(self, classes: ClassHistograms) -> bool:
+        """Whether the model has something to say about such a sensitive column."""
+        return True
+
+    def possible(self, whole: WholeTable) -> bool:
+        """False if no release can satisfy the model.
+
+        A model that is closed under union fails everywhere if it fails for the
+        whole table. Others are left to the verification of the release.
+        """
+        closed = self.monotone_with_persons if whole.persons else self.monotone
+        return not closed or bool(self.holds(whole.classes).all())
+
+    @abstractmethod
     def __str__(self) -> str:
-        """As people write it: ``k = 10``, ``entropy l = 3``."""
+        """As people write it: ``k = 10``, ``l = 3 (entropy)``."""

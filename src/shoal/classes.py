@@ -1,0 +1,42 @@
+"""Equivalence classes: records that carry equal values in every given column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.kernels.grouping import dense_ids
+
+__all__ = ["class_ids"]
+
+LARGEST_KEY = 1 << 62
+
+
+def class_ids(columns: Iterable[tuple[NDArray[Any], int]], n: int) -> tuple[NDArray[np.int64], int]:
+    """Number records by their tuple of codes; equal tuples, equal numbers.
+
+    Parameters
+    ----------
+    columns
+        Codes of each column and how many codes it has.
+    n
+        Number of records.
+
+    Returns
+    -------
+    ids, count
+        Class of each record in order of first appearance, and the number of classes.
+    """
+    keys = np.zeros(n, dtype=np.int64)
+    ids = np.zeros(n, dtype=np.int64)
+    span = 1
+    for codes, size in columns:
+        if span * max(size, 1) > LARGEST_KEY:  # the next column would overflow: renumber first
+            span = max(int(dense_ids(keys, ids)), 1)
+            keys = ids.copy()
+        keys = keys * max(size, 1) + codes
+        span *= max(size, 1)
+    return ids, int(dense_ids(keys, ids))

@@ -1,0 +1,78 @@
+"""The command line. Thin: each command calls the pipeline and shows what came of it.
+
+Commands are imported when they run, so that ``shoal --help`` stays instant.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+from shoal._version import __version__
+
+__all__ = ["cli", "main"]
+
+COMMANDS = {
+    "demo": ("shoal.cli.demo:demo", "See a release made and proven in a few seconds."),
+    "inspect": ("shoal.cli.inspect:inspect", "Look at a table; propose roles for its columns."),
+    "anonymize": ("shoal.cli.anonymize:anonymize", "Turn microdata into a verified release."),
+    "verify": ("shoal.cli.verify:verify", "Check a release from its text alone."),
+    "methods": ("shoal.cli.listing:methods", "List the methods and what each promises."),
+    "models": ("shoal.cli.listing:models", "List the privacy models and their options."),
+    "policy": ("shoal.cli.policy:policy", "Work with policy files."),
+}
+"""Name to "module:command" and the line that ``shoal --help`` shows."""
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands' names and lines without importing them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, attribute = COMMANDS[cmd_name][0].split(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="shoal")
+def cli() -> None:
+    """Publish a table about people so that nobody in it can be picked out.
+
+    \b
+    Exit codes: 0 done, 1 a verification failed, 2 bad usage or input,
+    3 no release can satisfy the models.
+    """
+
+
+def main() -> None:
+    """Entry point of the ``shoal`` command: errors become one line and an exit code."""
+    from shoal.errors import ShoalError
+
+    try:
+        cli.main(standalone_mode=False)
+    except ShoalError as error:
+        click.echo(f"shoal: {error}", err=True)
+        raise SystemExit(error.exit_code) from None
+    except click.exceptions.Exit as done:
+        raise SystemExit(done.exit_code) from None
+    except click.ClickException as error:
+        error.show()
+        raise SystemExit(2) from None
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("shoal: stopped", err=True)
+        raise SystemExit(130) from None
+    except BrokenPipeError:
+        raise SystemExit(0) from None
+    except MemoryError:
+        click.echo("shoal: not enough memory for a table of this size", err=True)
+        raise SystemExit(2) from None

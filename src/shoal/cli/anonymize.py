@@ -1,0 +1,67 @@
+"""``shoal anonymize``: microdata in, verified release and manifest out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from shoal.cli.output import notice, output_options, print_json, progress_bar
+from shoal.cli.settings import column_options, model_options, policy_from
+from shoal.policy import LAYOUTS
+
+
+@click.command(short_help="Turn microdata into a verified release.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--out", required=True, type=click.Path(path_type=Path), help="The release to write."
+)
+@column_options
+@click.option("--identifier", metavar="N", multiple=True, help="Columns to drop.")
+@click.option("--plain", metavar="P", multiple=True, help="Columns published knowingly as is.")
+@model_options
+@click.option("--method", help="Algorithm; see `shoal methods`.")
+@click.option("--option", metavar="NAME=VALUE", multiple=True, help="An option of the method.")
+@click.option("--hierarchy", metavar="COLUMN=FILE", multiple=True, help='ARX file, or "flat".')
+@click.option("--weight", metavar="COLUMN=NUMBER", multiple=True, help="Weight in the loss.")
+@click.option("--layout", type=click.Choice(LAYOUTS), help="Intervals as cells, or two columns.")
+@click.option("--seed", type=int, help="Seed of everything random. [0]")
+@click.option("--keep-order", is_flag=True, help="Keep the input's row order (it can betray).")
+@click.option("--csv-safe", is_flag=True, help="Disarm cells a spreadsheet would run.")
+@click.option("--manifest", type=click.Path(path_type=Path), help="[OUT.manifest.json]")
+@output_options
+def anonymize(
+    file: Path, out: Path, manifest: Path | None, quiet: bool, as_json: bool, **options: Any
+) -> None:
+    """Turn the microdata in FILE into a verified release OUT.
+
+    FILE and OUT may be CSV (also .gz), Parquet, Arrow/Feather or JSON lines.
+    Identifiers never reach the output; columns without a role are kept as they
+    are, with a notice.
+
+    \b
+    shoal anonymize people.csv -o release.csv --qi age,zip --sensitive disease -k 10 -l 3
+    """
+    policy = policy_from(options)
+
+    from shoal.pipeline import anonymize as run
+    from shoal.publish import plain_columns
+    from shoal.release import check_targets, manifest_path
+
+    proof = manifest or manifest_path(out)
+    check_targets(file, out, proof)
+    with progress_bar(quiet) as report:
+        release = run(file, policy, progress=report)
+        release.write(out, proof, lambda done, total: report("write", done, total))
+    unknown = [n for n in plain_columns(release.table.column_names, policy) if n not in release.qi]
+    undeclared = [name for name in unknown if name not in policy.plain]
+    if undeclared:
+        notice(f"published as they are, having no role: {', '.join(undeclared)}", quiet)
+    for line in release.manifest["notices"]:
+        notice(line, quiet)
+    if as_json:
+        print_json(release.manifest)
+    elif not quiet:
+        click.echo(repr(release))
+        click.echo(f"wrote {out} and {proof}")

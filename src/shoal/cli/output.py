@@ -1,0 +1,68 @@
+"""How commands speak: results on stdout, progress and notices on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+__all__ = ["notice", "output_options", "print_json", "progress_bar"]
+
+PATIENCE = 1.0
+"""Seconds before a progress bar appears: short work stays quiet."""
+
+
+def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command ``--quiet`` and ``--json``."""
+    as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+    quiet = click.option("-q", "--quiet", is_flag=True, help="No progress, no notices.")
+    return quiet(as_json(command))
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on stdout."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def notice(text: str, quiet: bool) -> None:
+    """A line on stderr that a user should read once."""
+    if not quiet:
+        click.echo(f"note: {text}", err=True)
+
+
+@contextmanager
+def progress_bar(quiet: bool) -> Iterator[Callable[[str, float, float], None]]:
+    """Give ``report(stage, done, total)``; a bar appears on stderr after a second.
+
+    It shows stages and shares, never a cell of the table.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield lambda stage, done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description:<10}"), BarColumn(), TimeElapsedColumn())
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task("start", total=1)
+    begun = time.monotonic()
+    running = False
+
+    def report(stage: str, done: float, total: float) -> None:
+        nonlocal running
+        if not running and time.monotonic() - begun > PATIENCE:
+            bar.start()
+            running = True
+        # A stage that cannot say how far it is gets a pulsing bar.
+        bar.update(task, description=stage, completed=done, total=total if done else None)
+
+    try:
+        yield report
+    finally:
+        if running:
+            bar.stop()

@@ -1,0 +1,129 @@
+"""Options that say what a policy file can say, for the commands that take a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from shoal.errors import PolicyError
+from shoal.policy import KINDS, READINGS, Policy
+
+__all__ = ["column_options", "model_options", "policy_from", "split_names"]
+
+Command = Callable[..., Any]
+
+
+def column_options(command: Command) -> Command:
+    """Roles of columns."""
+    return _with(
+        command,
+        click.option("--qi", metavar="A,B,C", multiple=True, help="Quasi-identifiers."),
+        click.option("--sensitive", metavar="S", multiple=True, help="Sensitive columns."),
+        click.option("--person", metavar="P", help="Column that says whose record it is."),
+        click.option(
+            "--kind", metavar="COLUMN=KIND", multiple=True, help=f"One of {', '.join(KINDS)}."
+        ),
+        click.option("--missing", metavar="TEXT", multiple=True, help="Text that means missing."),
+        click.option(
+            "--policy", "policy_file", metavar="FILE", help="Policy file; options override it."
+        ),
+    )
+
+
+def model_options(command: Command) -> Command:
+    """Privacy models."""
+    return _with(
+        command,
+        click.option("-k", type=int, help="At least k records in every class."),
+        click.option("-l", type=float, help="l-diversity of the sensitive columns."),
+        click.option(
+            "--l-reading", type=click.Choice(READINGS), help="What l-diversity means. [frequency]"
+        ),
+        click.option("-c", type=float, help="The c of recursive (c,l)-diversity."),
+        click.option("-t", type=float, help="t-closeness."),
+        click.option("--alpha", type=float, help="The alpha of (alpha,k)-anonymity."),
+        click.option("-e", type=float, help="The e of (k,e)-anonymity."),
+    )
+
+
+def _with(command: Command, *options: Callable[[Command], Command]) -> Command:
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def split_names(values: Iterable[str]) -> list[str] | None:
+    """``("a,b", "c")`` as three names; None if nothing was given."""
+    names = [name.strip() for value in values for name in value.split(",") if name.strip()]
+    return names or None
+
+
+def pairs(option: str, values: Iterable[str]) -> dict[str, str] | None:
+    """``("age=numeric",)`` as a table; None if nothing was given."""
+    table = {}
+    for value in values:
+        name, equals, setting = value.partition("=")
+        if not equals or not name.strip():
+            raise PolicyError(f"--{option}: expected COLUMN=VALUE; got {value!r}")
+        table[name.strip()] = setting.strip()
+    return table or None
+
+
+def number(value: float | None) -> int | float | None:
+    """Whole numbers as such: l = 3, not 3.0."""
+    return int(value) if value is not None and value == int(value) else value
+
+
+def numbers(option: str, table: dict[str, str] | None) -> dict[str, int | float | None] | None:
+    """A table of numbers from texts."""
+    if table is None:
+        return None
+    try:
+        return {name: number(float(text)) for name, text in table.items()}
+    except (ValueError, OverflowError):
+        raise PolicyError(f"--{option}: expected COLUMN=NUMBER; got {table}") from None
+
+
+def parse_option(text: str) -> Any:
+    """A method's option from text: true, false, a number, or the text itself."""
+    if text.lower() in {"true", "false"}:
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def policy_from(options: dict[str, Any]) -> Policy:
+    """The policy file's settings, overridden by the options that were given."""
+    given = dict(options)
+    file = given.pop("policy_file", None)
+    for name in ("identifier", "qi", "sensitive", "plain"):
+        if name in given:
+            given[name] = split_names(given[name])
+    for name in ("kind", "hierarchy", "weight", "option"):
+        if name in given:
+            given[name] = pairs(name, given[name])
+    for name in ("l", "c", "t", "alpha", "e"):
+        given[name] = number(given.get(name))
+    given["weight"] = numbers("weight", given.get("weight"))
+    if given.get("option"):
+        given["option"] = {name: parse_option(text) for name, text in given["option"].items()}
+    if given.get("hierarchy"):
+        given["hierarchy"] = {n: _from_here(spec) for n, spec in given["hierarchy"].items()}
+    given["missing"] = ["", *given["missing"]] if given.get("missing") else None
+    for name in ("keep_order", "csv_safe"):
+        given[name] = given.get(name) or None  # a flag that is off overrides nothing
+    if file is None:
+        return Policy.parse(**given)
+    return Policy.load(file).override(**given)
+
+
+def _from_here(spec: str) -> str:
+    """A hierarchy file named on the command line starts from the working directory."""
+    return spec if spec == "flat" else str(Path(spec).absolute())

@@ -1,0 +1,49 @@
+"""``shoal verify``: check a release from its text alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from shoal.cli.output import output_options, print_json, progress_bar
+from shoal.cli.settings import column_options, model_options, policy_from
+from shoal.errors import PolicyError
+
+
+@click.command(short_help="Check a release from its text alone.")
+@click.argument("release", type=click.Path(path_type=Path))
+@click.option("--manifest", type=click.Path(path_type=Path), help="[RELEASE.manifest.json]")
+@column_options
+@model_options
+@output_options
+def verify(
+    release: Path, manifest: Path | None, quiet: bool, as_json: bool, **options: Any
+) -> None:
+    """Check that RELEASE satisfies the models its manifest claims.
+
+    Or, without a manifest, the models given here:
+
+    \b
+    shoal verify release.csv
+    shoal verify release.csv --qi age,zip --sensitive disease -k 10 -l 3
+
+    Exit code 0 if every model holds, 1 if one fails.
+    """
+    given = {name: value for name, value in options.items() if value not in (None, ())}
+    if given and manifest is not None:
+        raise PolicyError("give --manifest, or columns and models to check, not both")
+    policy = policy_from(options) if given else None
+
+    from shoal.pipeline import verify as check
+
+    with progress_bar(quiet) as report:
+        report("verify", 0, 1)
+        verification = check(release, manifest, policy)
+    if as_json:
+        print_json(verification.to_dict())
+    elif not quiet:
+        click.echo(repr(verification))
+    if not verification.ok:
+        raise click.exceptions.Exit(1)

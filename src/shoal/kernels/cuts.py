@@ -1,0 +1,394 @@
+"""Mondrian: a table cut again and again at the median of its widest attribute.
+
+Codes of a record, and its row number, lie bit-packed in as few 63-bit words as
+they need (one for a usual census), and the words are permuted so that a node
+of the tree is a range ``begin:end``. A node costs time in proportion to its
+records, whatever the size of the domains. Three shortcuts save most of the
+work, none changes the answer:
+
+* The codes of a node bound those of its parts, so a width that was inherited
+  is an upper bound; it is made exact only when it would decide.
+* A scan for the extent of codes stops when it has met the inherited bounds.
+* An attribute whose cuts all leave too few records on a side will never have
+  a cut further down: sides only get smaller.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.kernels.costs import SET, range_loss
+from shoal.kernels.histogram import Records, Tally, add, reset
+from shoal.kernels.jit import kernel
+from shoal.kernels.rules import Rules, holds
+
+inner = kernel(no_cpython_wrapper=True)  # called from kernels only: compiles in less time
+
+WORD_BITS = 63  # int64 without its sign: numba turns mixed signedness into floats
+DEPTH = 64  # the smaller part goes first, so log2(n) nodes wait at most
+BUCKETS = 2048  # counters of one histogram pass: they stay in the L1 cache
+CHUNK = 256  # codes scanned between two looks at the bounds
+
+INHERITED = 0  # the width of the attribute is an upper bound
+EXACT = 1
+TRIED = 2  # no allowable cut in this node
+
+CUT = 0
+FORBIDDEN = 1
+TOO_SMALL = 2
+
+
+class Rows(NamedTuple):
+    """Packed records in tree order; fields are the attributes, then the row number."""
+
+    words: np.ndarray  # int64 (W, n)
+    spare: np.ndarray  # int64 (n,): a node may overwrite its own range
+    word: np.ndarray  # int64 (d+1,): which word holds the field
+    shift: np.ndarray  # int64 (d+1,)
+    mask: np.ndarray  # int64 (d+1,): before the shift
+    first: np.ndarray  # bool (n,): the record begins a group
+
+
+class Guard(NamedTuple):
+    """What decides whether a cut is allowable."""
+
+    rules: Rules
+    records: Records
+    tally: Tally  # one of its own for each thread
+    sizes_only: bool  # no model looks at sensitive values, and every record is a person
+    relaxed: bool  # records at the median may be divided between the sides
+
+
+class Scratch(NamedTuple):
+    """What one thread needs: the waiting nodes and its counters."""
+
+    begin: np.ndarray  # int64 (DEPTH,)
+    end: np.ndarray  # int64 (DEPTH,)
+    lo: np.ndarray  # int64 (DEPTH, d): no code of the node is smaller
+    hi: np.ndarray  # int64 (DEPTH, d): no code of the node is larger
+    width: np.ndarray  # float64 (DEPTH, d): no loss is larger; 0: never to be cut
+    state: np.ndarray  # int64 (d,): of the attributes in the current node
+    counts: np.ndarray  # int64 (BUCKETS,)
+    seen: np.ndarray  # int64 (sum of sizes,): stamp of the last node with the code
+    stamp: np.ndarray  # int64 (1,)
+
+
+def field_layout(sizes, n):
+    """Word, shift and unshifted mask of each attribute and of the row number."""
+    word, shift, mask = [], [], []
+    used = []
+    for size in [*sizes, n]:
+        bits = max(int(size) - 1, 0).bit_length()
+        place = next((w for w, u in enumerate(used) if u + bits <= WORD_BITS), len(used))
+        if place == len(used):
+            used.append(0)
+        word.append(place)
+        shift.append(used[place])
+        mask.append((1 << bits) - 1)
+        used[place] += bits
+    return len(used), *(np.array(x, dtype=np.int64) for x in (word, shift, mask))
+
+
+def pack(matrix, sizes):
+    """`Rows` of an int32 code matrix of shape (d, n), every record its own number."""
+    d, n = matrix.shape
+    count, word, shift, mask = field_layout(sizes, n)
+    words = np.zeros((count, n), dtype=np.int64)
+    words[word[d]] = np.arange(n, dtype=np.int64) << shift[d]
+    for a in range(d):
+        put_field(words[word[a]], matrix[a], shift[a])
+    first = np.zeros(n, dtype=np.bool_)
+    return Rows(words, np.empty(n, dtype=np.int64), word, shift, mask, first)
+
+
+def new_scratch(sizes):
+    """Scratch of one thread."""
+    d = len(sizes)
+    return Scratch(
+        begin=np.zeros(DEPTH, dtype=np.int64),
+        end=np.zeros(DEPTH, dtype=np.int64),
+        lo=np.zeros((DEPTH, d), dtype=np.int64),
+        hi=np.zeros((DEPTH, d), dtype=np.int64),
+        width=np.zeros((DEPTH, d)),
+        state=np.zeros(d, dtype=np.int64),
+        counts=np.zeros(BUCKETS, dtype=np.int64),
+        seen=np.zeros(int(np.sum(sizes)), dtype=np.int64),
+        stamp=np.zeros(1, dtype=np.int64),
+    )
+
+
+@kernel
+def put_field(word, codes, shift):
+    """Write one attribute's codes into its bits."""
+    for i in range(len(word)):
+        word[i] |= np.int64(codes[i]) << shift
+
+
+@inner
+def extent(part, mask, lo, hi):
+    """Smallest and largest masked value; stops once the bounds lo and hi are met."""
+    smallest, largest = hi, lo
+    for chunk in range(0, len(part), CHUNK):
+        for value in part[chunk : chunk + CHUNK]:
+            code = value & mask
+            smallest = min(smallest, code)
+            largest = max(largest, code)
+        if smallest == lo and largest == hi:
+            break
+    return smallest, largest
+
+
+@inner
+def distinct_share(part, shift, mask, size, seen, stamp, bound):
+    """Distinct codes / size, 0 for a single one; stops once the bound is met."""
+    distinct = 0
+    for value in part:
+        code = (value >> shift) & mask
+        if seen[code] != stamp:
+            seen[code] = stamp
+            distinct += 1
+            if distinct / size >= bound:
+                break
+    return distinct / size if distinct > 1 else 0.0
+
+
+@inner
+def tighten(rows, costs, scratch, top, a):
+    """Make the bounds and the width of one attribute exact."""
+    part = rows.words[rows.word[a], scratch.begin[top] : scratch.end[top]]
+    shift, mask = rows.shift[a], rows.mask[a]
+    lo, hi = extent(part, mask << shift, scratch.lo[top, a] << shift, scratch.hi[top, a] << shift)
+    scratch.lo[top, a] = lo >> shift
+    scratch.hi[top, a] = hi >> shift
+    if costs.form[a] == SET:
+        scratch.stamp[0] += 1
+        seen = scratch.seen[costs.start[a] : costs.start[a] + costs.size[a]]
+        scratch.width[top, a] = distinct_share(
+            part, shift, mask, costs.size[a], seen, scratch.stamp[0], scratch.width[top, a]
+        )
+    else:
+        scratch.width[top, a] = range_loss(costs, a, lo >> shift, hi >> shift)
+    scratch.state[a] = EXACT
+
+
+@inner
+def widest(width, state):
+    """The attribute to look at next, the earlier one of equals; -1: none is left."""
+    best = -1
+    most = 0.0
+    for a in range(len(width)):
+        if state[a] != TRIED and width[a] > most:
+            best = a
+            most = width[a]
+    return best
+
+
+@inner
+def count_codes(part, shift, mask, base, span, step, counts):
+    """Histogram of the codes in base..base+span-1, 2**step codes a bucket."""
+    for bucket in range(((span - 1) >> step) + 1):
+        counts[bucket] = 0
+    for value in part:
+        code = ((value >> shift) & mask) - base
+        if 0 <= code < span:
+            counts[code >> step] += 1
+
+
+@inner
+def median(part, shift, mask, lo, hi, counts):
+    """The floor(n/2)-th smallest code, how many are smaller, how many equal it.
+
+    A wide range is narrowed to the bucket of the median, pass by pass, so that
+    neither time nor memory depends on the domain.
+    """
+    limit = min(len(counts), max(128, len(part)))
+    base, span, below = lo, hi - lo + 1, 0
+    while True:
+        step = 0
+        while ((span - 1) >> step) >= limit:
+            step += 1
+        count_codes(part, shift, mask, base, span, step, counts)
+        bucket = 0
+        while below + counts[bucket] < len(part) // 2:
+            below += counts[bucket]
+            bucket += 1
+        base += bucket << step
+        if step == 0:
+            return base, below, counts[bucket]
+        span = min(span - (bucket << step), 1 << step)
+
+
+@inner
+def sides_hold(rows, begin, end, a, pivot, ties, guard):
+    """Whether the records on each side of a cut satisfy all models."""
+    key = rows.words[rows.word[a], begin:end]
+    row = rows.words[rows.word[-1], begin:end]
+    tally = guard.tally
+    for side in range(2):
+        reset(tally)
+        equal = 0
+        for i in range(len(key)):
+            code = (key[i] >> rows.shift[a]) & rows.mask[a]
+            right = code >= pivot
+            if code == pivot:
+                right = equal >= ties
+                equal += 1
+            if right == side:
+                add(tally, guard.records, (row[i] >> rows.shift[-1]) & rows.mask[-1])
+        if not holds(
+            guard.rules, tally.count[0], tally.histogram, tally.touched, tally.n_touched[0]
+        ):
+            return False
+    return True
+
+
+@inner
+def choose_pivot(rows, begin, end, a, middle, guard):
+    """The first allowable cut around the median code.
+
+    Strict: "at most the median", then "below the median". If any cut of the
+    attribute leaves enough records on both sides, one of these two does: every
+    other cut has a side inside a side of theirs. Relaxed: before these, a cut
+    that divides the records at the median so that each side gets half of all.
+
+    Returns a verdict (CUT, FORBIDDEN by a model, or all TOO_SMALL), the pivot,
+    how many records with the pivot's code join those below it, and the size of
+    the left side.
+    """
+    code, below, equal = middle
+    n = end - begin
+    verdict = TOO_SMALL
+    for attempt in range(0 if guard.relaxed else 1, 3):
+        pivot = code + 1 if attempt == 1 else code
+        ties = n // 2 - below if attempt == 0 else 0
+        size = below + (equal if attempt == 1 else ties)
+        if min(size, n - size) < max(1, guard.rules.smallest):
+            continue
+        if guard.sizes_only or sides_hold(rows, begin, end, a, pivot, ties, guard):
+            return CUT, pivot, ties, size
+        verdict = FORBIDDEN
+    return verdict, 0, 0, 0
+
+
+@inner
+def find_cut(rows, costs, guard, scratch, top):
+    """Attribute, code, records at that code that go left, size of the left side.
+
+    The attribute is -1 if the node has no allowable cut.
+    """
+    begin, end = scratch.begin[top], scratch.end[top]
+    width, state = scratch.width[top], scratch.state
+    for i in range(len(state)):
+        state[i] = INHERITED
+    while (end - begin) // 2 >= guard.rules.smallest:
+        a = widest(width, state)
+        if a < 0:
+            break
+        if state[a] == INHERITED:
+            tighten(rows, costs, scratch, top, a)
+            continue
+        part = rows.words[rows.word[a], begin:end]
+        middle = median(
+            part, rows.shift[a], rows.mask[a], scratch.lo[top, a], scratch.hi[top, a], scratch.counts
+        )
+        verdict, pivot, ties, size = choose_pivot(rows, begin, end, a, middle, guard)
+        if verdict == CUT:
+            return a, pivot, ties, size
+        state[a] = TRIED
+        if verdict == TOO_SMALL:
+            width[a] = 0.0
+    return -1, 0, 0, 0
+
+
+@inner
+def divide(key, column, spare, mask, pivot, ties):
+    """Bring the records below the pivot, and the first `ties` at it, to the front. Stable.
+
+    `key` may be `column` itself. Both places are written and one of them kept,
+    which costs less than a branch that cannot be foreseen.
+    """
+    left = 0
+    right = 0
+    for i in range(len(key)):
+        code = key[i] & mask
+        value = column[i]
+        tie = (code == pivot) & (ties > 0)
+        goes_left = (code < pivot) | tie
+        ties -= tie
+        column[left] = value
+        spare[right] = value
+        left += goes_left
+        right += 1 - goes_left
+    for i in range(right):
+        column[left + i] = spare[i]
+
+
+@inner
+def apply_cut(rows, begin, end, a, pivot, ties):
+    """Permute the words of a node so that its two parts are ranges."""
+    own = rows.word[a]
+    mask = rows.mask[a] << rows.shift[a]
+    pivot = pivot << rows.shift[a]
+    key = rows.words[own, begin:end]
+    spare = rows.spare[begin:end]
+    for w in range(len(rows.words)):
+        if w != own:
+            divide(key, rows.words[w, begin:end], spare, mask, pivot, ties)
+    divide(key, key, spare, mask, pivot, ties)
+
+
+@inner
+def push_parts(costs, scratch, top, cut):
+    """Replace the top node by its parts, the smaller one above."""
+    a, pivot, ties, size = cut
+    begin, end = scratch.begin[top], scratch.end[top]
+    middle = begin + size
+    left = top + 1 if size <= end - middle else top
+    right = 2 * top + 1 - left
+    for i in range(len(costs.size)):
+        scratch.lo[top + 1, i] = scratch.lo[top, i]
+        scratch.hi[top + 1, i] = scratch.hi[top, i]
+        scratch.width[top + 1, i] = scratch.width[top, i]
+    scratch.begin[left], scratch.end[left] = begin, middle
+    scratch.begin[right], scratch.end[right] = middle, end
+    scratch.hi[left, a] = pivot if ties > 0 else pivot - 1
+    scratch.lo[right, a] = pivot
+    if costs.form[a] != SET:
+        for part in (left, right):
+            scratch.width[part, a] = range_loss(
+                costs, a, scratch.lo[part, a], scratch.hi[part, a]
+            )
+
+
+@kernel
+def carve(rows, costs, guard, scratch, begin, end, grain, waiting):
+    """Cut the records begin:end into groups; parts above `grain` are left to the caller.
+
+    These, two at most, are written to `waiting` as (begin, end), and their
+    number is returned. Each group's first record is marked in ``rows.first``,
+    so the order of the work does not show in the result.
+    """
+    left_over = 0
+    scratch.begin[0], scratch.end[0] = begin, end
+    for a in range(len(costs.size)):
+        scratch.lo[0, a] = 0
+        scratch.hi[0, a] = costs.size[a] - 1
+        scratch.width[0, a] = 1.0
+    top = np.int64(0)  # typed: a literal would compile everything below twice
+    while top >= 0:
+        n = scratch.end[top] - scratch.begin[top]
+        if n > grain and n < end - begin:
+            waiting[left_over, 0] = scratch.begin[top]
+            waiting[left_over, 1] = scratch.end[top]
+            left_over += 1
+            top -= 1
+            continue
+        cut = find_cut(rows, costs, guard, scratch, top)
+        if cut[0] < 0:
+            rows.first[scratch.begin[top]] = True
+            top -= 1
+            continue
+        apply_cut(rows, scratch.begin[top], scratch.end[top], cut[0], cut[1], cut[2])
+        push_parts(costs, scratch, top, cut)
+        top += 1
+    return left_over

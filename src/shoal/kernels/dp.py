@@ -1,0 +1,368 @@
+"""The best cut of an ordered table into groups of k..2k-1 neighbours.
+
+Paper 004, section 3: ``opt(i) = min over s of opt(i - s) + s * NCP(last s records)``
+for s = k..2k-1 is exact, because splitting a longer group never costs more. The
+loss of a window follows from three running quantities, one per form of
+`shoal.kernels.costs`:
+
+SPAN  largest minus smallest position, clipped at 1.
+TREE  the largest loss between neighbours: the common ancestor of a set is the
+      widest of the common ancestors of consecutive members, in any order.
+SET   distinct values: a record is new to the window in front of it when its
+      value does not occur again before the window's end.
+
+Each grows by one record in constant time, for many window ends at once: a row
+of lanes is one vector loop. Losses are float32, their sums float64.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.kernels.costs import SET, SPAN, TREE, range_loss
+from shoal.kernels.jit import kernel
+
+FAR = np.float32(1 << 24)
+"""A distance beyond every window."""
+
+
+class Line(NamedTuple):
+    """The varying attributes of records in their order along the line.
+
+    Columns are shifted by ``pad`` so that a window may begin before the line;
+    what it finds there has no effect, because no group may end there.
+    """
+
+    form: np.ndarray  # int64 (rows,)
+    scale: np.ndarray  # float32 (rows,): SPAN: most it can cost; SET: loss of one value
+    value: np.ndarray  # float32 (rows, pad + n): position, step loss, or next occurrence
+    pad: int
+
+
+@kernel
+def fill_span(row, pad, codes, order, position, weight):
+    """Weighted positions along the order."""
+    for i in range(len(order)):
+        row[pad + i] = weight * position[codes[order[i]]]
+    row[:pad] = row[pad]
+
+
+@kernel
+def fill_tree(row, pad, codes, order, costs, attribute):
+    """Weighted loss between each record and the one before it."""
+    weight = costs.weight[attribute]
+    row[: pad + 1] = 0.0
+    before = codes[order[0]]
+    for i in range(1, len(order)):
+        code = codes[order[i]]
+        loss = range_loss(costs, attribute, min(before, code), max(before, code))
+        row[pad + i] = weight * loss
+        before = code
+
+
+@kernel
+def fill_set(row, pad, codes, order, size):
+    """Distance from each record to the next with the same value."""
+    last = np.full(size, -1, dtype=np.int64)
+    row[:] = FAR
+    for i in range(len(order)):
+        code = codes[order[i]]
+        if last[code] >= 0:
+            row[pad + last[code]] = min(i - last[code], 1 << 24)
+        last[code] = i
+
+
+@kernel
+def fill_line(line, costs, rows, matrix, order):
+    """Fill all rows of a line; ``rows`` are the attributes that vary."""
+    for r in range(len(rows)):
+        a = rows[r]
+        start = costs.start[a]
+        weight = costs.weight[a]
+        row = line.value[r]
+        if costs.form[a] == SPAN:
+            position = costs.position[start : start + costs.size[a]]
+            fill_span(row, line.pad, matrix[a], order, position, weight)
+        elif costs.form[a] == TREE:
+            fill_tree(row, line.pad, matrix[a], order, costs, a)
+        else:
+            fill_set(row, line.pad, matrix[a], order, costs.size[a])
+
+
+@kernel
+def _widen_span(value, high, low, cost, cap):
+    """Take one more record into the windows and add what they cost now."""
+    for r in range(len(cost)):
+        v = value[r]
+        h = high[r] if high[r] > v else v
+        w = low[r] if low[r] < v else v
+        high[r] = h
+        low[r] = w
+        loss = h - w
+        cost[r] += loss if loss < cap else cap
+
+
+@kernel
+def _widen_tree(value, high, cost):
+    for r in range(len(cost)):
+        h = high[r] if high[r] > value[r] else value[r]
+        high[r] = h
+        cost[r] += h
+
+
+@kernel
+def _widen_set(value, distinct, length, cost, scale):
+    """A record is a new value if its next occurrence lies beyond the window."""
+    one = np.float32(1.0)
+    zero = np.float32(0.0)
+    for r in range(len(cost)):
+        d = distinct[r] + (one if value[r] >= length else zero)
+        distinct[r] = d
+        cost[r] += scale * d if d > one else zero
+
+
+@kernel
+def _extremum(value, size, sign, out, other):
+    """``out[r]`` = largest sign * value of the `size` values up to value[size - 1 + r].
+
+    Window maxima by doubling: a window is the union of two shorter ones.
+    """
+    count = len(value)
+    for r in range(count):
+        out[r] = sign * value[r]
+    width = 1
+    while width < size:
+        step = min(width, size - width)
+        count -= step
+        shifted = out[step:]
+        for r in range(count):
+            other[r] = out[r] if out[r] > shifted[r] else shifted[r]
+        out, other = other, out
+        width += step
+    return out
+
+
+@kernel
+def _span_costs(value, end, k, cap, cost, spare):
+    """Add one SPAN attribute; lane r's windows end at value[end + r]."""
+    lanes = cost.shape[1]
+    reach = value[end - k + 1 : end + lanes]
+    high = _extremum(reach, k, np.float32(1.0), spare[0], spare[1])[:lanes]
+    low = _extremum(reach, k, np.float32(-1.0), spare[2], spare[3])[:lanes]
+    for r in range(lanes):
+        low[r] = -low[r]
+    for s in range(k, 2 * k):
+        begin = end - s + 1
+        _widen_span(value[begin : begin + lanes], high, low, cost[s - k], cap)
+
+
+@kernel
+def _tree_costs(value, end, k, cost, spare):
+    """Add one TREE attribute: s records have s - 1 steps between them."""
+    lanes = cost.shape[1]
+    reach = value[end - k + 2 : end + lanes]
+    high = _extremum(reach, k - 1, np.float32(1.0), spare[0], spare[1])[:lanes]
+    for s in range(k, 2 * k):
+        begin = end - s + 2
+        _widen_tree(value[begin : begin + lanes], high, cost[s - k])
+
+
+@kernel
+def _set_costs(value, end, k, scale, cost, spare):
+    """Add one SET attribute."""
+    lanes = cost.shape[1]
+    distinct = spare[0][:lanes]
+    unused = spare[1][:lanes]
+    distinct[:] = 0.0
+    for s in range(1, 2 * k):
+        begin = end - s + 1
+        into = unused if s < k else cost[s - k]
+        _widen_set(value[begin : begin + lanes], distinct, np.float32(s), into, scale)
+
+
+@kernel
+def window_costs(line, k, at, cost, spare):
+    """``cost[s - k, r]``: NCP summed over attributes of the s records that end at at + r."""
+    cost[:, :] = 0.0
+    end = line.pad + at
+    for row in range(len(line.form)):
+        value = line.value[row]
+        if line.form[row] == SPAN:
+            _span_costs(value, end, k, line.scale[row], cost, spare)
+        elif line.form[row] == TREE:
+            _tree_costs(value, end, k, cost, spare)
+        else:
+            _set_costs(value, end, k, line.scale[row], cost, spare)
+
+
+@kernel
+def _extend(cost, k, opt, at, best, choice):
+    """Optima of the prefixes that end in lanes at..at+len(best); at most k lanes.
+
+    ``opt[2 * k + i]`` is the optimum of the first i records. No lane depends on
+    another: the shortest group is k long.
+    """
+    lanes = len(best)
+    best[:] = np.inf
+    for s in range(k, 2 * k):
+        before = opt[2 * k + at + 1 - s : 2 * k + at + 1 - s + lanes]
+        row = cost[s - k]
+        for r in range(lanes):
+            total = before[r] + s * np.float64(row[r])
+            if total < best[r]:
+                best[r] = total
+                choice[r] = s
+
+
+@kernel
+def _key_costs(spot, k, at, cost):
+    """The extent along the curve in place of the NCP: what paper 004 calls HilbFast."""
+    lanes = cost.shape[1]
+    ends = spot[at : at + lanes]
+    for s in range(k, 2 * k):
+        row = cost[s - k]
+        if at + 1 >= s:
+            begins = spot[at + 1 - s : at + 1 - s + lanes]
+            for r in range(lanes):
+                row[r] = ends[r] - begins[r]
+        else:
+            for r in range(lanes):
+                row[r] = ends[r] - spot[max(0, at + r + 1 - s)]
+
+
+@kernel
+def best_prefixes(line, spot, k, n, lanes, opt, size):
+    """Optimum of the first 0..n records, and the size of the last group of each.
+
+    ``opt`` is float64 (2k + n + 1,), ``size`` float64 (n + 1,): the same width
+    as the optima, so that both are chosen in one vector step. ``spot``, unless
+    empty, replaces the line: the loss is the distance between spots.
+    """
+    lanes = min(lanes, n)
+    cost = np.empty((k, lanes), dtype=np.float32)
+    spare = np.empty((4, lanes + k), dtype=np.float32)
+    opt[: 3 * k] = np.inf
+    opt[2 * k] = 0.0
+    for begin in range(0, n, lanes):
+        at = min(begin, n - lanes)  # the last chunk overlaps the one before: same answers
+        if len(spot) > 0:
+            _key_costs(spot, k, at, cost)
+        else:
+            window_costs(line, k, at, cost, spare)
+        for block in range(0, lanes, k):
+            first = at + block
+            count = min(k, lanes - block)
+            best = opt[2 * k + first + 1 : 2 * k + first + 1 + count]
+            choice = size[first + 1 : first + 1 + count]
+            _extend(cost[:, block : block + count], k, opt, first, best, choice)
+
+
+@kernel
+def join(line, spot, k, middle, lanes, front, back):
+    """Where the best cut of the whole passes the middle: ``(i, j)`` of its group i..j.
+
+    ``front[2k + i]`` is the optimum of the first i records, ``back[2k + j]`` that
+    of the last j. Either no group straddles the middle (i == j), or one does.
+    """
+    n = len(front) + len(back) - 4 * k - 2
+    least = front[2 * k + middle] + back[2 * k + n - middle]
+    first, last = middle, middle
+    cost = np.empty((k, lanes), dtype=np.float32)
+    spare = np.empty((4, lanes + k), dtype=np.float32)
+    for at in range(middle, middle + 2 * k - 1, lanes):
+        if len(spot) > 0:
+            _key_costs(spot, k, at, cost)
+        else:
+            window_costs(line, k, at, cost, spare)
+        for s in range(k, 2 * k):
+            for r in range(lanes):
+                j = at + r + 1
+                i = j - s
+                if i >= middle or i < 0 or j > n:
+                    continue
+                total = front[2 * k + i] + s * np.float64(cost[s - k, r]) + back[2 * k + n - j]
+                if total < least:
+                    least = total
+                    first, last = i, j
+    return first, last
+
+
+@kernel
+def walk_back(size, end, cuts):
+    """Write the ends of the groups of the first `end` records from the back; how many."""
+    count = 0
+    while end > 0:
+        cuts[count] = end
+        count += 1
+        end -= np.int64(size[end])
+    return count
+
+
+ALONE = 1 << 15
+"""Fewer records than this are not worth a second thread."""
+
+
+def best_offsets(costs, matrix, order, k, spot=None):
+    """Offsets of the cheapest cut of ``order`` into groups of k..2k-1 (all, if n < 2k).
+
+    Parameters
+    ----------
+    costs, matrix
+        Loss and int32 codes (d, n) of the quasi-identifiers.
+    order : int64 array
+        Records along the line.
+    spot : float64 array, optional
+        Ascending place of each record of `order` on the line; then the extent
+        of a group on the line is its loss, instead of the NCP.
+    """
+    n = len(order)
+    if n < 2 * k:
+        return np.array([0, n], dtype=np.int64)
+    if k == 1:
+        return np.arange(n + 1, dtype=np.int64)
+    spot = np.zeros(0) if spot is None else spot
+    lanes = int(np.clip((1 << 16) // k, 64, 512))
+    if n < max(ALONE, 8 * k):
+        size = _solve(costs, matrix, order, spot, k, n, lanes)[2]
+        cuts = np.empty(n // k + 1, dtype=np.int64)
+        count = walk_back(size, n, cuts)
+        return np.concatenate([[0], cuts[:count][::-1]]).astype(np.int64)
+    return _from_both_ends(costs, matrix, order, spot, k, lanes)
+
+
+def _from_both_ends(costs, matrix, order, spot, k, lanes):
+    """Solve front and back half at once, and find the group where they meet: still exact."""
+    n = len(order)
+    middle = n // 2
+    reach = middle + 2 * k + lanes  # the straddling groups end before this
+    back_spot = (spot[-1] - spot[middle:][::-1]) if len(spot) else spot
+    with ThreadPoolExecutor(1) as pool:
+        other = pool.submit(
+            _solve, costs, matrix, order[middle:][::-1].copy(), back_spot, k, n - middle, lanes
+        )
+        line, front, front_size = _solve(
+            costs, matrix, order[:reach], spot[:reach], k, middle, lanes
+        )
+        _, back, back_size = other.result()
+    first, last = join(line, spot[:reach], k, middle, lanes, front, back)
+    cuts = np.empty(n // k + 2, dtype=np.int64)
+    head = cuts[: walk_back(front_size, first, cuts)].copy()
+    tail = cuts[: walk_back(back_size, n - last, cuts)]
+    return np.unique(np.concatenate([[0], head, [first, last], n - tail, [n]]))
+
+
+def _solve(costs, matrix, order, spot, k, n, lanes):
+    """Line of these records, optima of its prefixes up to n, and their last groups."""
+    varying = (costs.size > 1) & (costs.weight > 0)
+    rows = np.flatnonzero(varying) if len(spot) == 0 else np.zeros(0, dtype=np.int64)
+    form, weight = costs.form[rows], costs.weight[rows]
+    scale = np.where(form == SET, weight / costs.size[rows], weight).astype(np.float32)
+    pad = 2 * k
+    value = np.empty((len(rows), pad + len(order)), dtype=np.float32)
+    line = Line(form, scale, value, pad)
+    fill_line(line, costs, rows, matrix, order)
+    opt = np.empty(2 * k + n + 1)
+    size = np.empty(n + 1)
+    best_prefixes(line, spot, k, n, lanes, opt, size)
+    return line, opt, size

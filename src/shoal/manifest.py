@@ -1,0 +1,134 @@
+"""The manifest: what a release claims, so that anybody can check it.
+
+It holds no cell of the input: values named in the policy (trees, orders) are
+replaced by their hash, and the input itself is not hashed, because whoever
+knows all but one cell could use the hash to confirm a guess of the last.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from shoal._version import __version__
+from shoal.errors import InputError
+from shoal.policy import Policy
+from shoal.table import EncodedTable
+from shoal.verify import Verification
+
+__all__ = ["FORMAT", "build_manifest", "load_manifest", "policy_from_manifest", "risk_of"]
+
+FORMAT = 1
+MODEL_SETTINGS = ("k", "l", "l_reading", "c", "t", "alpha", "e")
+
+
+def build_manifest(
+    policy: Policy,
+    table: EncodedTable,
+    verification: Verification,
+    *,
+    method: dict[str, Any],
+    loss: dict[str, Any],
+    qi: tuple[str, ...],
+    columns: list[str],
+) -> dict[str, Any]:
+    """Everything the release claims about itself."""
+    sizes = verification.class_sizes
+    return {
+        "format": FORMAT,
+        "versions": {
+            "shoal": __version__,
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("numpy", "numba", "pyarrow")},
+        },
+        "policy": _public_settings(policy, table),
+        "seed": policy.seed,
+        "method": method,
+        "release": {
+            "records": verification.records,
+            "columns": columns,
+            "qi": list(qi),
+            "layout": policy.layout,
+            "order": "input" if policy.keep_order else "canonical",
+        },
+        "kinds": {
+            **{column.name: column.kind for column in table.qi},
+            **{column.name: column.kind for column in table.sensitive},
+        },
+        "models": [check.to_dict() for check in verification.checks],
+        "classes": {
+            "count": verification.classes,
+            "smallest": int(sizes.min()),
+            "largest": int(sizes.max()),
+        },
+        "loss": loss,
+        "risk": risk_of(verification),
+        "notices": _notices(policy),
+    }
+
+
+def risk_of(verification: Verification) -> dict[str, float]:
+    """Chance that a record is re-identified by someone who knows all its quasi-identifiers."""
+    sizes = verification.class_sizes
+    return {
+        "highest": round(1 / int(sizes.min()), 9),
+        "average": round(verification.classes / verification.records, 9),
+    }
+
+
+def _notices(policy: Policy) -> list[str]:
+    notices = []
+    if policy.keep_order:
+        notices.append("rows keep the input's order, which can betray who they are")
+    if policy.person is not None:
+        notices.append("models count persons; the release does not say whose record is whose")
+    return notices
+
+
+def _public_settings(policy: Policy, table: EncodedTable) -> dict[str, Any]:
+    settings = policy.settings()
+    trees = {column.name: column.hierarchy for column in table.qi}
+    for name in settings.get("hierarchy", {}):
+        tree = trees.get(name)
+        spec = policy.hierarchy[name]
+        settings["hierarchy"][name] = {
+            "from": Path(spec).name if isinstance(spec, str) else next(iter(spec), "tree"),
+            "sha256": tree.digest() if tree is not None else None,
+        }
+    for name, values in settings.get("order", {}).items():
+        digest = hashlib.sha256("\n".join(values).encode()).hexdigest()
+        settings["order"][name] = {"values": len(values), "sha256": digest}
+    return settings
+
+
+def load_manifest(path: Path) -> dict[str, Any]:
+    """Read a manifest; one line of error if it is none."""
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        hint = "give --manifest, or --qi and -k"
+        raise InputError(f"manifest {path}: no such file; {hint}") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"manifest {path}: not readable: {type(error).__name__}") from None
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise InputError(f"manifest {path}: not a Shoal manifest of format {FORMAT}")
+    return manifest
+
+
+def policy_from_manifest(manifest: dict[str, Any], path: Path) -> Policy:
+    """What verification needs of the policy: roles, kinds, models."""
+    try:
+        settings = manifest["policy"]
+        kept = {name: settings[name] for name in MODEL_SETTINGS if name in settings}
+        sensitive = settings.get("sensitive", [])
+        kinds = {name: manifest["kinds"][name] for name in sensitive}
+        for name in ("person", "missing"):
+            if name in settings:
+                kept[name] = settings[name]
+        return Policy.parse(qi=manifest["release"]["qi"], sensitive=sensitive, kind=kinds, **kept)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"manifest {path}: lacks {error}") from None

@@ -1,0 +1,150 @@
+"""Mondrian: the table is cut recursively at the median of its widest attribute.
+
+LeFevre, DeWitt and Ramakrishnan, "Mondrian multidimensional k-anonymity"
+(ICDE 2006), as papers 003 (section 3.1) and 004 (section 2.2) describe it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from queue import SimpleQueue
+from typing import ClassVar
+
+import numpy as np
+
+from shoal.errors import PolicyError
+from shoal.kernels.costs import Costs
+from shoal.kernels.cuts import Guard, Rows, Scratch, carve, new_scratch, pack
+from shoal.kernels.histogram import new_tally, tally_inputs
+from shoal.methods.base import Method, Options, Outcome, Run
+from shoal.models import needs_sensitive, rules_for, whole_table_only
+from shoal.models.base import Model
+from shoal.table import EncodedTable, Partition, Recoding
+
+__all__ = ["Mondrian", "MondrianOptions"]
+
+SMALL = 30_000
+"""A node of fewer records is one task: handing it on would cost more than it gains."""
+
+TASKS_PER_WORKER = 8
+"""Enough tasks that no worker idles for long while another finishes."""
+
+MOST_WORKERS = 16
+
+Node = tuple[int, int]
+"""Begin and end of a range of records."""
+
+
+class MondrianOptions(Options):
+    """Options of `mondrian`."""
+
+    relaxed: bool = False
+    """Divide the records at the median between both sides, so that each gets half."""
+
+
+class Mondrian(Method):
+    """Cuts as long as both sides of a cut satisfy every model.
+
+    In a node of the tree the attributes are tried by their loss there, widest
+    first, the earlier one of equals. An attribute is cut at its median code m,
+    the floor(n/2)-th smallest: into "at most m" and "above m", or, if that is not
+    allowable, into "below m" and "at least m". With ``relaxed``, first into two
+    halves that divide the records at m. A node that no attribute can cut is a
+    group.
+    """
+
+    name = "mondrian"
+    summary = "Cuts the table at the median of its widest attribute, again and again; very fast."
+    promise = "Every group satisfies every model, whichever; strict groups do not overlap."
+    options: ClassVar[type[Options]] = MondrianOptions
+
+    def run(
+        self, table: EncodedTable, models: Sequence[Model], options: Options, run: Run
+    ) -> Outcome:
+        assert isinstance(options, MondrianOptions)
+        _refuse_whole_table_models(models)
+        partition = cut_table(table, models, options.relaxed, run.progress)
+        return Outcome(
+            Recoding.single(partition, len(table.qi)),
+            {"groups": partition.groups, "relaxed": options.relaxed},
+        )
+
+
+def _refuse_whole_table_models(models: Sequence[Model]) -> None:
+    for model in whole_table_only(models):
+        raise PolicyError(
+            f"mondrian: expected models that groups can satisfy one by one; got {model.name}, "
+            "which looks at all groups at once: choose another method"
+        )
+
+
+def cut_table(
+    table: EncodedTable,
+    models: Sequence[Model],
+    relaxed: bool = False,
+    progress: Callable[[float, float], None] | None = None,
+    workers: int | None = None,
+) -> Partition:
+    """Mondrian's groups in tree order, left before right; the same for any `workers`."""
+    rows = pack(table.matrix, table.costs.size)
+    workers = workers or min(MOST_WORKERS, os.cpu_count() or 1)
+    grain = max(SMALL, table.n // (TASKS_PER_WORKER * workers))
+    if table.n <= grain:
+        workers = 1
+    forest = _Forest(table, models, relaxed, rows, grain, workers)
+    forest.grow(workers, progress)
+    row = (rows.words[rows.word[-1]] >> rows.shift[-1]) & rows.mask[-1]
+    return Partition(row, np.append(np.flatnonzero(rows.first), table.n))
+
+
+class _Forest:
+    """The nodes still to be cut, and the workers that cut them."""
+
+    def __init__(
+        self,
+        table: EncodedTable,
+        models: Sequence[Model],
+        relaxed: bool,
+        rows: Rows,
+        grain: int,
+        workers: int,
+    ) -> None:
+        self.n = table.n
+        self.rows = rows
+        self.costs: Costs = table.costs
+        self.grain = grain
+        rules = rules_for(table, models)
+        sizes_only = table.person is None and not needs_sensitive(models)
+        records, tally = tally_inputs(table)
+        self.idle: SimpleQueue[tuple[Guard, Scratch]] = SimpleQueue()
+        """What a thread works with, one each: never more tasks run than are queued here."""
+        for worker in range(workers):
+            own = new_tally(records) if worker else tally
+            guard = Guard(rules, records, own, sizes_only, relaxed)
+            self.idle.put((guard, new_scratch(self.costs.size)))
+
+    def grow(self, workers: int, progress: Callable[[float, float], None] | None) -> None:
+        """Cut until nothing is left to cut."""
+        done = 0
+        with ThreadPoolExecutor(workers) as pool:
+            running: set[Future[tuple[Node, list[Node]]]] = {pool.submit(self.cut, (0, self.n))}
+            while running:
+                finished, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    (begin, end), parts = future.result()
+                    running |= {pool.submit(self.cut, part) for part in parts}
+                    done += end - begin - sum(e - b for b, e in parts)
+                if progress is not None:
+                    progress(done, self.n)
+
+    def cut(self, node: Node) -> tuple[Node, list[Node]]:
+        """Cut one node down to groups, or once if it is large; the large parts are returned."""
+        guard, scratch = self.idle.get()
+        try:
+            waiting = np.empty((2, 2), dtype=np.int64)
+            count = carve(self.rows, self.costs, guard, scratch, *node, self.grain, waiting)
+            return node, [(int(begin), int(end)) for begin, end in waiting[:count]]
+        finally:
+            self.idle.put((guard, scratch))

@@ -1,0 +1,99 @@
+"""Loss of a release: NCP, GCP, stars, suppressed tuples, DM, C_avg (DESIGN section 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.kernels.costs import attribute_losses
+from shoal.table import EncodedTable, Partition, Recoding
+
+__all__ = ["Loss", "attribute_ncp", "gcp", "measure"]
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What a release lost; all zero would be the original table."""
+
+    ncp: dict[str, float]
+    """Normalised certainty penalty per attribute, averaged over records."""
+    gcp: float
+    """Global certainty penalty: weighted mean of `ncp`; 0 nothing lost, 1 everything."""
+    stars: int
+    """Released QI cells that are ``*``."""
+    suppressed_tuples: int
+    """Records with at least one star."""
+    dm: int
+    """Discernibility: sum of squared class sizes."""
+    c_avg: float
+    """Average class size."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for a manifest."""
+        return {
+            "gcp": round(self.gcp, 9),
+            "ncp": {name: round(value, 9) for name, value in self.ncp.items()},
+            "stars": self.stars,
+            "suppressed_tuples": self.suppressed_tuples,
+            "dm": self.dm,
+            "c_avg": round(self.c_avg, 6),
+        }
+
+
+def attribute_ncp(table: EncodedTable, attribute: int, partition: Partition) -> float:
+    """NCP of one attribute, averaged over the records."""
+    losses = np.empty(partition.groups, dtype=np.float64)
+    attribute_losses(
+        table.costs,
+        attribute,
+        table.qi[attribute].codes,
+        partition.order,
+        partition.offsets,
+        losses,
+    )
+    return float(losses @ partition.sizes) / table.n
+
+
+def gcp(table: EncodedTable, recoding: Recoding) -> float:
+    """Global certainty penalty of a recoding."""
+    return _mean([attribute_ncp(table, a, p) for a, p in enumerate(recoding.partitions)], table)
+
+
+def _mean(ncp: Sequence[float], table: EncodedTable) -> float:
+    weights = table.costs.weight
+    return float(np.dot(ncp, weights) / weights.sum()) if len(ncp) else 0.0
+
+
+def measure(
+    table: EncodedTable,
+    recoding: Recoding,
+    class_sizes: NDArray[np.int64],
+    starred: Sequence[NDArray[np.bool_]],
+) -> Loss:
+    """All loss measures of a release.
+
+    Parameters
+    ----------
+    table, recoding
+        The encoded table and the partitions that govern its attributes.
+    class_sizes
+        Records in each equivalence class of the released table.
+    starred
+        For each attribute, which records carry a star.
+    """
+    ncp = [attribute_ncp(table, a, p) for a, p in enumerate(recoding.partitions)]
+    any_star = np.zeros(table.n, dtype=bool)
+    for stars in starred:
+        any_star |= stars
+    return Loss(
+        ncp={column.name: value for column, value in zip(table.qi, ncp, strict=True)},
+        gcp=_mean(ncp, table),
+        stars=sum(int(stars.sum()) for stars in starred),
+        suppressed_tuples=int(any_star.sum()),
+        dm=int((class_sizes**2).sum()),
+        c_avg=table.n / max(1, len(class_sizes)),
+    )

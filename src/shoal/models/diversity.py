@@ -1,0 +1,281 @@
+"""l-diversity by counting: the frequency, distinct, recursive and unique readings.
+
+n_e is the size of class e, r_1 >= r_2 >= ... >= r_m the counts of its sensitive
+values. All decisions are taken in integers. Entropy l-diversity, which needs
+logarithms, is in `entropy`.
+"""
+
+# ruff: noqa: E741  (l is the word for it)
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import PolicyError
+from shoal.kernels.rules import DISTINCT, FREQUENCY, RECURSIVE, SIZE
+from shoal.models.base import ClassHistograms, Model, Rule, WholeTable
+from shoal.models.exact import Number, exact, limited, plain, text, whole_number
+
+__all__ = ["DistinctL", "FrequencyL", "RecursiveL", "UniqueDistinctL", "largest_l", "share_text"]
+
+
+def largest_l(counts: NDArray[np.int64], size: int | None = None) -> int:
+    """Largest l for which a table with these value counts can be l-diverse.
+
+    That is ``floor(N / r_1)``: a table is eligible iff ``l * r_1 <= N``
+    (DESIGN section 2). `size` is N where it is not the sum of the counts.
+    0 for an empty table.
+    """
+    largest = int(np.max(counts, initial=0))
+    total = int(np.sum(counts)) if size is None else size
+    return total // largest if largest else 0
+
+
+def share_text(whole: WholeTable) -> str:
+    """``'flu' is 31.0% of the records (column disease)``."""
+    share = 100 * whole.top_count / max(1, whole.size)
+    return f"{whole.top_value} is {share:.1f}% of the {whole.unit} (column {whole.column})"
+
+
+def _at_least_l(l: int) -> int:
+    # Kernels count in int64; no table has 2**62 records, so the answer stays "no".
+    return min(l, 2**62)
+
+
+@dataclass(frozen=True)
+class FrequencyL(Model):
+    """No sensitive value is more frequent than 1/l in a class: ``l * r_1 <= n_e``.
+
+    The default reading of l-diversity (papers 000 and 004).
+    """
+
+    l: int
+
+    name: ClassVar[str] = "frequency-l"
+    option: ClassVar[str] = "l"
+    summary: ClassVar[str] = "no sensitive value is more frequent than 1/l in a class"
+    monotone: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "l", whole_number(self.l, "l"))
+
+    @classmethod
+    def of(cls, l: Number) -> FrequencyL:
+        return cls(whole_number(l, "l"))
+
+    @property
+    def smallest_class(self) -> int:
+        return self.l
+
+    def holds(self, classes: ClassHistograms) -> NDArray[np.bool_]:
+        # l * r_1 <= n_e  iff  r_1 <= floor(n_e / l), which cannot overflow
+        return np.asarray(classes.largest <= classes.sizes // _at_least_l(self.l), dtype=np.bool_)
+
+    def level(self, classes: ClassHistograms) -> int | None:
+        return int((classes.sizes // classes.largest).min()) if classes.classes else None
+
+    def parameters(self) -> dict[str, Any]:
+        return {"l": self.l}
+
+    def rules(self) -> tuple[Rule, ...]:
+        return (Rule(FREQUENCY, _at_least_l(self.l)),)
+
+    def possible(self, whole: WholeTable) -> bool:
+        # With persons, sum the condition over classes: someone in several classes
+        # counts in each, but there are never more members than records.
+        most = whole.records if whole.persons else whole.size
+        return self.l * whole.top_count <= most
+
+    def refusal(self, whole: WholeTable) -> str:
+        if not whole.top_count:
+            return f"no {self.l}-diverse release exists: the table has no records"
+        best = (whole.records if whole.persons else whole.size) // whole.top_count
+        return (
+            f"no {self.l}-diverse release exists: {share_text(whole)}, "
+            f"more than 1/{self.l}; the largest possible l is {best}"
+        )
+
+    def __str__(self) -> str:
+        return f"l = {self.l} (frequency)"
+
+
+@dataclass(frozen=True)
+class UniqueDistinctL(FrequencyL):
+    """A class splits into groups of l records with l different values each (paper 002).
+
+    By its Theorem 2 that is ``l | n_e`` and ``l * r_1 <= n_e``. N records leave
+    ``N mod l`` over however they are grouped, so that many, and no more, may
+    have been taken in as residuals: summed over the classes,
+    ``n_e mod l`` must not exceed l - 1. This looks at all classes at once;
+    ``l * r_1 <= n_e`` holds in every class without exception.
+    """
+
+    name: ClassVar[str] = "unique-l"
+    summary: ClassVar[str] = "every class splits into groups of l records with l different values"
+    local: ClassVar[bool] = False
+
+    @classmethod
+    def of(cls, l: Number) -> UniqueDistinctL:
+        return cls(whole_number(l, "l"))
+
+    def holds(self, classes: ClassHistograms) -> NDArray[np.bool_]:
+        diverse = super().holds(classes)
+        leftover = classes.sizes % _at_least_l(self.l)
+        return diverse if int(leftover.sum()) < self.l else diverse & (leftover == 0)
+
+    def residual_classes(self, classes: ClassHistograms) -> int:
+        """How many classes took in residual records, for reports."""
+        return int(np.count_nonzero(classes.sizes % _at_least_l(self.l)))
+
+    def level(self, classes: ClassHistograms) -> int | None:
+        highest = super().level(classes)
+        if highest is None:
+            return None
+        # l = 1 leaves nothing over, so the search always ends
+        return next(
+            l for l in range(highest, 0, -1) if int((classes.sizes % l).sum()) < l or l == 1
+        )
+
+    def __str__(self) -> str:
+        return f"l = {self.l} (unique distinct)"
+
+
+@dataclass(frozen=True)
+class DistinctL(Model):
+    """A class has at least l distinct sensitive values (and l persons, where declared)."""
+
+    l: int
+
+    name: ClassVar[str] = "distinct-l"
+    option: ClassVar[str] = "l"
+    summary: ClassVar[str] = "every class has at least l distinct sensitive values"
+    monotone: ClassVar[bool] = True
+    monotone_with_persons: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "l", whole_number(self.l, "l"))
+
+    @classmethod
+    def of(cls, l: Number) -> DistinctL:
+        return cls(whole_number(l, "l"))
+
+    @property
+    def smallest_class(self) -> int:
+        return self.l
+
+    def holds(self, classes: ClassHistograms) -> NDArray[np.bool_]:
+        return np.asarray(self._reached(classes) >= self.l, dtype=np.bool_)
+
+    def level(self, classes: ClassHistograms) -> int | None:
+        return int(self._reached(classes).min()) if classes.classes else None
+
+    def parameters(self) -> dict[str, Any]:
+        return {"l": self.l}
+
+    def rules(self) -> tuple[Rule, ...]:
+        l = _at_least_l(self.l)
+        return (Rule(SIZE, l), Rule(DISTINCT, l))
+
+    def refusal(self, whole: WholeTable) -> str:
+        return (
+            f"no distinct {self.l}-diverse release exists: column {whole.column} has "
+            f"{whole.classes.distinct.sum()} distinct values in {whole.size} {whole.unit}; "
+            f"the largest possible l is {self.level(whole.classes) or 0}"
+        )
+
+    def __str__(self) -> str:
+        return f"l = {self.l} (distinct)"
+
+    @staticmethod
+    def _reached(classes: ClassHistograms) -> NDArray[np.int64]:
+        # One person with l values must not pass for l persons.
+        return np.minimum(classes.distinct, classes.sizes)
+
+
+@dataclass(frozen=True)
+class RecursiveL(Model):
+    """Recursive (c, l)-diversity: ``r_1 < c * (r_l + r_{l+1} + ... + r_m)``.
+
+    Paper 002 prints r_1 in place of r_l, a typo. A class of fewer than l
+    distinct values has an empty tail and fails.
+    """
+
+    c: Fraction
+    l: int
+
+    name: ClassVar[str] = "recursive-l"
+    option: ClassVar[str] = "l"
+    summary: ClassVar[str] = "the most frequent value is rarer than c times the l-th and later ones"
+    monotone: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        c = exact(self.c, "c", "a number above 0")
+        if c <= 0:
+            raise PolicyError(f"c: expected a number above 0; got {text(c)}")
+        object.__setattr__(self, "c", c)
+        object.__setattr__(self, "l", whole_number(self.l, "l"))
+
+    @classmethod
+    def of(cls, c: Number, l: Number) -> RecursiveL:
+        return cls(exact(c, "c", "a number above 0"), whole_number(l, "l"))
+
+    @property
+    def smallest_class(self) -> int:
+        return self.l
+
+    def holds(self, classes: ClassHistograms) -> NDArray[np.bool_]:
+        return np.asarray(self._reached(classes) >= self.l, dtype=np.bool_)
+
+    def level(self, classes: ClassHistograms) -> int | None:
+        """The largest l that every class reaches with this c; 0 if not even l = 1."""
+        return int(self._reached(classes).min()) if classes.classes else None
+
+    def parameters(self) -> dict[str, Any]:
+        return {"c": plain(self.c), "l": self.l}
+
+    def rules(self) -> tuple[Rule, ...]:
+        l = min(self.l, 2**52)  # as a float in the rule
+        return (Rule(SIZE, l), Rule(RECURSIVE, *limited(self.c), float(l)))
+
+    def refusal(self, whole: WholeTable) -> str:
+        return (
+            f"no recursive ({text(self.c)}, {self.l})-diverse release exists: column "
+            f"{whole.column} as a whole is not; the largest possible l with "
+            f"c = {text(self.c)} is {self.level(whole.classes) or 0}"
+        )
+
+    def __str__(self) -> str:
+        return f"l = {self.l} (recursive, c = {text(self.c)})"
+
+    def _reached(self, classes: ClassHistograms) -> NDArray[np.int64]:
+        """For each class the largest l it satisfies with this c.
+
+        The tail r_l + ... + r_m shrinks as l grows, so that l is the number of
+        places in the descending order of counts where the tail is long enough.
+        """
+        if not classes.classes:
+            return np.zeros(0, dtype=np.int64)
+        of_class = np.repeat(np.arange(classes.classes), classes.distinct)
+        counts = classes.counts[np.lexsort((-classes.counts, of_class))]
+        before = np.cumsum(counts) - counts
+        tail = classes.mass[of_class] - (before - before[classes.offsets[:-1]][of_class])
+        enough = _less_than(classes.largest[of_class], self.c, tail)
+        reached = np.add.reduceat(enough.astype(np.int64), classes.offsets[:-1])
+        return np.minimum(reached, classes.sizes)
+
+
+def _less_than(
+    amount: NDArray[np.int64], ratio: Fraction, whole: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """``amount < ratio * whole``, exactly, for any positive ratio."""
+    numerator, denominator = ratio.numerator, ratio.denominator
+    most = int(np.max(whole, initial=0))
+    if most * max(numerator, denominator) < 2**63:
+        return np.asarray(amount * denominator < whole * numerator, dtype=np.bool_)
+    left = amount.astype(object) * denominator
+    return np.asarray(left < whole.astype(object) * numerator, dtype=np.bool_)

@@ -1,0 +1,120 @@
+"""Entropy l-diversity: the sensitive values of a class are as uncertain as l equal ones."""
+
+# ruff: noqa: E741  (l is the word for it)
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import PolicyError
+from shoal.kernels.rules import ENTROPY, MARGIN, SIZE
+from shoal.models.base import ClassHistograms, Model, Rule, WholeTable
+from shoal.models.exact import Number, exact, plain, round_down, text
+
+__all__ = ["EntropyL"]
+
+LARGEST_EXACT = 20_000
+"""Ties of classes larger than this (after dividing by the gcd) count as failed."""
+
+
+@dataclass(frozen=True)
+class EntropyL(Model):
+    """``-sum p ln p >= ln l`` in every class; l may be any real number from 1.
+
+    Written without fractions, ``n ln n - sum c ln c >= n ln l`` for counts c
+    that sum to n. Floats decide where the two sides are clearly apart; at a
+    near-tie integers do: ``n**n >= l**n * prod(c**c)``.
+    """
+
+    l: Fraction
+
+    name: ClassVar[str] = "entropy-l"
+    option: ClassVar[str] = "l"
+    summary: ClassVar[str] = "the values of a class are as uncertain as l equally frequent ones"
+    monotone: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        l = exact(self.l, "l", "a number of at least 1")
+        if l < 1:
+            raise PolicyError(f"l: expected a number of at least 1; got {text(l)}")
+        object.__setattr__(self, "l", l)
+
+    @classmethod
+    def of(cls, l: Number) -> EntropyL:
+        return cls(exact(l, "l", "a number of at least 1"))
+
+    @property
+    def smallest_class(self) -> int:
+        return math.ceil(self.l)
+
+    def holds(self, classes: ClassHistograms) -> NDArray[np.bool_]:
+        least = min(self.smallest_class, 2**62)
+        large = (classes.sizes >= least) & (classes.distinct >= least)
+        uniform = classes.largest * classes.distinct == classes.mass
+        surplus = _entropies(classes) - _log(self.l)
+        result = np.asarray(large & (uniform | (surplus > MARGIN)), dtype=np.bool_)
+        for e in np.flatnonzero(large & ~uniform & (np.abs(surplus) <= MARGIN)):
+            counts = classes.counts[classes.offsets[e] : classes.offsets[e + 1]]
+            result[e] = _holds_exactly(self.l, _reduced(counts))
+        return result
+
+    def level(self, classes: ClassHistograms) -> float | None:
+        """exp(entropy) of the worst class, rounded down to 6 decimals."""
+        if not classes.classes:
+            return None
+        uniform = classes.largest * classes.distinct == classes.mass
+        reached = np.where(uniform, classes.distinct, np.exp(_entropies(classes) - MARGIN / 100))
+        level = round_down(Fraction(float(np.minimum(reached, classes.sizes).min())))
+        # An exact tie was rounded down although the model holds: say what holds.
+        return float(self.l) if level < self.l and self.holds(classes).all() else level
+
+    def parameters(self) -> dict[str, Any]:
+        return {"l": plain(self.l)}
+
+    def rules(self) -> tuple[Rule, ...]:
+        least = min(self.smallest_class, 2**62)
+        return (Rule(SIZE, least), Rule(ENTROPY, least, 1, math.nextafter(_log(self.l), math.inf)))
+
+    def refusal(self, whole: WholeTable) -> str:
+        return (
+            f"no entropy {text(self.l)}-diverse release exists: column {whole.column} "
+            f"as a whole is not; the largest possible l is {self.level(whole.classes) or 0:g}"
+        )
+
+    def __str__(self) -> str:
+        return f"l = {text(self.l)} (entropy)"
+
+
+def _log(l: Fraction) -> float:
+    """Logarithm, also where l is too large for a float."""
+    return math.log(l.numerator) - math.log(l.denominator)
+
+
+def _entropies(classes: ClassHistograms) -> NDArray[np.float64]:
+    """Entropy of each class in nats."""
+    if not classes.classes:
+        return np.zeros(0)
+    terms = classes.counts * np.log(classes.counts)
+    sums = np.add.reduceat(terms, classes.offsets[:-1])
+    return np.asarray(np.log(classes.mass) - sums / classes.mass, dtype=np.float64)
+
+
+def _reduced(counts: NDArray[np.int64]) -> tuple[int, ...]:
+    """The counts in ascending order without their common factor: the same distribution."""
+    return tuple(sorted((counts // np.gcd.reduce(counts)).tolist()))
+
+
+@lru_cache(maxsize=4096)
+def _holds_exactly(l: Fraction, counts: tuple[int, ...]) -> bool:
+    n = sum(counts)
+    if n > LARGEST_EXACT:
+        return False
+    product = math.prod(c**c for c in counts)
+    return bool((n * l.denominator) ** n >= l.numerator**n * product)

@@ -1,0 +1,242 @@
+"""A policy: roles, attribute kinds, models and method. One TOML file says it all.
+
+Names are the same in the file, on the command line and as Python arguments::
+
+    qi = ["age", "zip"]
+    sensitive = ["disease"]
+    k = 10
+    [hierarchy]
+    zip = "zip.csv"
+
+This module imports neither numpy nor pyarrow, so that the command line can
+read and check a policy before anything heavy is loaded.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from shoal.errors import PolicyError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = ["Kind", "Layout", "Policy", "Reading"]
+
+Kind = Literal["numeric", "date", "ordinal", "categorical"]
+Reading = Literal["frequency", "distinct", "entropy", "recursive", "unique"]
+Layout = Literal["cells", "bounds"]
+Number = int | float
+
+ROLES = ("identifier", "qi", "sensitive", "plain")
+
+
+class Policy(BaseModel):
+    """Everything a run needs besides the data. Frozen; validated on entry."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    identifier: tuple[str, ...] = Field((), description="columns that name a person: dropped")
+    qi: tuple[str, ...] = Field((), description="quasi-identifiers: generalised")
+    sensitive: tuple[str, ...] = Field((), description="columns that must not be inferred")
+    plain: tuple[str, ...] = Field((), description="columns published as they are, knowingly")
+    person: str | None = Field(None, description="column that says whose record it is: dropped")
+
+    k: int | None = Field(None, description="k-anonymity: at least k records a class")
+    l: int | float | None = Field(None, description="l-diversity")  # noqa: E741
+    l_reading: Reading = Field("frequency", description="what l-diversity means")
+    c: Number | None = Field(None, description="the c of recursive (c,l)-diversity")
+    t: Number | None = Field(None, description="t-closeness")
+    alpha: Number | None = Field(None, description="the alpha of (alpha,k)-anonymity")
+    e: Number | None = Field(None, description="the e of (k,e)-anonymity")
+
+    method: str | None = Field(None, description="algorithm; the best for the models if not given")
+    option: dict[str, Any] = Field(default_factory=dict, description="options of the method")
+    seed: int = Field(0, description="seed of everything random")
+
+    kind: dict[str, Kind] = Field(default_factory=dict, description="kinds of attributes")
+    weight: dict[str, Number] = Field(default_factory=dict, description="weights in the loss")
+    hierarchy: dict[str, str | dict[str, Any]] = Field(
+        default_factory=dict, description='ARX file, "flat", tree or builder by attribute'
+    )
+    order: dict[str, tuple[str, ...]] = Field(
+        default_factory=dict, description="values of an ordinal attribute, lowest first"
+    )
+    missing: tuple[str, ...] = Field(("",), description="texts that mean a missing value")
+
+    layout: Layout = Field("cells", description="intervals in one cell, or as two columns")
+    keep_order: bool = Field(False, description="keep the order of the input's rows")
+    csv_safe: bool = Field(False, description="disarm cells a spreadsheet would run")
+
+    base: Path = Field(Path(), exclude=True, description="where relative paths start")
+
+    @field_validator(*ROLES, "missing", mode="before")
+    @classmethod
+    def _one_name_is_a_list_too(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else _as_tuple(value)
+
+    @field_validator("order", mode="before")
+    @classmethod
+    def _orders_are_tuples(cls, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {name: _as_tuple(values) for name, values in value.items()}
+        return value
+
+    @field_validator("base", mode="before")
+    @classmethod
+    def _base_is_a_path(cls, value: Any) -> Any:
+        return Path(value)
+
+    @field_validator("weight")
+    @classmethod
+    def _weights_are_positive(cls, value: dict[str, Number]) -> dict[str, Number]:
+        for name, weight in value.items():
+            if not 0 < weight < float("inf"):
+                raise ValueError(f"{name!r}: expected a positive number; got {weight}")
+        return value
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Policy:
+        self._check_roles()
+        self._check_attributes()
+        return self
+
+    def _check_roles(self) -> None:
+        role_of: dict[str, str] = {}
+        for role in ROLES:
+            for column in getattr(self, role):
+                if column in role_of:
+                    there = role_of[column]
+                    both = f"{there} and {role}" if there != role else f"{role} twice"
+                    raise ValueError(f"column {column!r}: expected one role; got {both}")
+                role_of[column] = role
+        if self.person in role_of and role_of[self.person] != "identifier":
+            role = role_of[self.person]
+            raise ValueError(f"column {self.person!r}: expected one role; got {role} and person")
+
+    def _check_attributes(self) -> None:
+        for name in self.order:
+            if self.kind.get(name, "ordinal") != "ordinal":
+                raise ValueError(f"order of {name!r}: its kind is {self.kind[name]}, not ordinal")
+        for name in self.hierarchy:
+            if self.kind.get(name, "categorical") != "categorical":
+                raise ValueError(
+                    f"hierarchy of {name!r}: its kind is {self.kind[name]}; "
+                    "only categorical attributes take one"
+                )
+            if name in self.order:
+                raise ValueError(f"{name!r}: give a hierarchy or an order, not both")
+        for table in ("weight", "hierarchy"):
+            for name in getattr(self, table):
+                if self.qi and name not in self.qi:
+                    raise ValueError(f"{table} of {name!r}: not one of the quasi-identifiers")
+
+    @classmethod
+    def parse(cls, **settings: Any) -> Policy:
+        """Build a policy; what does not fit raises `PolicyError` with one line.
+
+        Examples
+        --------
+        >>> Policy.parse(qi=["age"], k=5).k
+        5
+        """
+        given = {name: value for name, value in settings.items() if value is not None}
+        try:
+            return cls(**given)
+        except ValidationError as error:
+            raise PolicyError(_first_problem(error)) from None
+
+    def override(self, **settings: Any) -> Policy:
+        """This policy with the given settings in place of its own; tables are merged."""
+        merged: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
+        for name, value in settings.items():
+            if value is None:
+                continue
+            both_tables = isinstance(value, Mapping) and isinstance(merged.get(name), dict)
+            merged[name] = {**merged[name], **value} if both_tables else value
+        return Policy.parse(**merged)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Policy:
+        """Read a policy from a TOML file; relative paths in it start beside it."""
+        path = Path(path)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise PolicyError(f"policy {path}: no such file") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise PolicyError(f"policy {path}: cannot be read: {error}") from None
+        try:
+            settings = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise PolicyError(f"policy {path}: not TOML: {error}") from None
+        try:
+            return cls(**settings, base=path.parent)
+        except ValidationError as error:
+            line = _line_of(text, error)
+            raise PolicyError(f"policy {path}{line}: {_first_problem(error)}") from None
+
+    def to_toml(self) -> str:
+        """The policy as TOML text: only what differs from the defaults."""
+        import tomli_w
+
+        return tomli_w.dumps(self.settings())
+
+    def save(self, path: str | Path) -> None:
+        """Write the policy as a TOML file."""
+        Path(path).write_text(self.to_toml(), encoding="utf-8")
+
+    def settings(self) -> dict[str, Any]:
+        """Settings that differ from the defaults, as plain lists, dicts and numbers."""
+        return self.model_dump(mode="json", exclude_defaults=True)
+
+
+def _as_tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _first_problem(error: ValidationError) -> str:
+    """One line: which setting, what was expected, what came."""
+    problem = error.errors()[0]
+    where = ".".join(str(part) for part in problem["loc"] if not _is_type_name(part))
+    if problem["type"] == "extra_forbidden":
+        known = ", ".join(name for name in Policy.model_fields if name != "base")
+        return f"unknown setting {where!r}; expected one of {known}"
+    if problem["type"] == "value_error":
+        reason = str(problem["ctx"]["error"])
+        return f"{where}: {reason}" if where else reason
+    expected = problem["msg"].removeprefix("Input should be ").removeprefix("a valid ")
+    return f"{where}: expected {expected}; got {problem['input']!r}"
+
+
+def _is_type_name(part: object) -> bool:
+    """Union branches appear in pydantic's locations; users never wrote them."""
+    return part in {"int", "float", "str", "list[str]"} or str(part).startswith("dict[")
+
+
+def _line_of(text: str, error: ValidationError) -> str:
+    """Where the first offending setting stands in the file: ``, line 7``, or nothing."""
+    problem = error.errors()[0]
+    names = [part for part in problem["loc"] if isinstance(part, str) and not _is_type_name(part)]
+    if not names and (quoted := re.search(r"'([^']+)'", problem["msg"])):
+        names = [quoted[1]]
+    for name in reversed(names):
+        pattern = rf"^\s*\[?\s*(?:[\w\"']+\.)?[\"']?{re.escape(name)}[\"']?\s*(?:=|\.|\])"
+        if found := re.search(pattern, text, flags=re.MULTILINE):
+            return f", line {text.count(chr(10), 0, found.start() + 1) + 1}"
+        if name in text:
+            return f", line {text.count(chr(10), 0, text.index(name)) + 1}"
+    return ""
+
+
+KINDS: tuple[str, ...] = get_args(Kind)
+READINGS: tuple[str, ...] = get_args(Reading)
+LAYOUTS: tuple[str, ...] = get_args(Layout)

@@ -1,0 +1,148 @@
+"""A finished release: the table, its loss, its proof."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.classes import class_ids
+from shoal.errors import OutputError, PolicyError
+from shoal.frames import from_arrow
+from shoal.metrics.loss import Loss
+from shoal.models import Model
+from shoal.policy import Policy
+from shoal.read import file_format
+from shoal.values import distinct_values
+from shoal.verify import Verification, check_release
+from shoal.write import atomic_file, decoded, sha256_of, write_table
+
+__all__ = ["Release", "check_targets", "manifest_path"]
+
+
+def manifest_path(release: Path) -> Path:
+    """Where the manifest of a release lies unless said otherwise."""
+    return release.with_name(release.name + ".manifest.json")
+
+
+def check_targets(source: Path | None, target: Path, manifest: Path) -> None:
+    """Refuse targets that cannot or must not be written, before any work."""
+    if source is not None and _same_file(source, target):
+        raise PolicyError(f"{target}: the output is the input; choose another name")
+    if _same_file(manifest, target) or (source is not None and _same_file(source, manifest)):
+        raise PolicyError(f"{manifest}: the manifest needs a file of its own")
+    file_format(target)
+    for path in (target, manifest):
+        if path.is_dir():
+            raise OutputError(f"{path}: is a directory; expected a file name")
+        if not path.parent.is_dir():
+            raise OutputError(f"{path}: there is no directory {path.parent}")
+
+
+def _same_file(a: Path, b: Path) -> bool:
+    if a.exists() and b.exists():
+        return a.samefile(b)
+    return a.resolve() == b.resolve()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Release:
+    """A verified release. It exists only if every model holds."""
+
+    table: pa.Table
+    """The published table in Arrow; `data` gives it as the kind the caller brought."""
+    policy: Policy
+    models: tuple[Model, ...]
+    qi: tuple[str, ...]
+    """Quasi-identifiers as they are named in the release."""
+    loss: Loss
+    verification: Verification
+    manifest: dict[str, Any]
+    kind: str = "pyarrow"
+    persons: NDArray[np.int32] | None = None
+
+    @cached_property
+    def data(self) -> Any:
+        """The published table as pandas, Polars, DuckDB or PyArrow, as it came."""
+        return from_arrow(decoded(self.table), self.kind)
+
+    @cached_property
+    def classes(self) -> Any:
+        """One row an equivalence class: its released quasi-identifiers and its records."""
+        columns = [distinct_values(self.table.column(name), ()) for name in self.qi]
+        keyed = [(c.codes + 1, len(c.values) + 1) for c in columns]
+        ids, count = class_ids(keyed, self.table.num_rows)
+        first = np.full(count, -1, dtype=np.int64)
+        first[ids[::-1]] = np.arange(len(ids))[::-1]
+        rows = decoded(self.table.select(self.qi).take(pa.array(first)))
+        return from_arrow(
+            rows.append_column("records", pa.array(np.bincount(ids, minlength=count))), self.kind
+        )
+
+    def verify(self) -> Verification:
+        """Check every model anew on the published table."""
+        return check_release(self.table, self.qi, self.models, self.policy, person=self.persons)
+
+    def write(
+        self,
+        path: str | Path,
+        manifest: str | Path | None = None,
+        progress: Callable[[float, float], None] | None = None,
+    ) -> Path:
+        """Write the table and its manifest, each whole or not at all.
+
+        Parameters
+        ----------
+        path
+            CSV (also ``.gz``), Parquet, Arrow/Feather or JSON lines, by its ending.
+        manifest
+            Where the manifest goes; beside the release, as
+            ``<release>.manifest.json``, if not given.
+        progress
+            Called as ``progress(done, total)`` while writing.
+        """
+        target = Path(path)
+        beside = Path(manifest) if manifest is not None else manifest_path(target)
+        check_targets(None, target, beside)
+        self.verify().raise_if_failed()  # nothing unverified leaves, not even a changed object
+        with atomic_file(beside) as proof, atomic_file(target) as temporary:
+            write_table(self.table, temporary, named=target, progress=progress)
+            complete = json.loads(json.dumps(self.manifest))
+            complete["release"] |= {"file": target.name, "sha256": sha256_of(temporary)}
+            proof.write_text(json.dumps(complete, indent=2, ensure_ascii=False) + "\n", "utf-8")
+        return target
+
+    def __repr__(self) -> str:
+        method = self.manifest["method"]["name"]
+        head = (
+            f"Release of {self.verification.records:,} records in "
+            f"{self.verification.classes:,} classes by {method}, loss (GCP) {self.loss.gcp:.4f}"
+        )
+        return "\n".join([head, *(f"  {check}" for check in self.verification.checks)])
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the summary and the first rows."""
+        preview = decoded(self.table.slice(0, 8))
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in preview.column_names)
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in row.values()) + "</tr>"
+            for row in preview.to_pylist()
+        )
+        checks = "".join(f"<li>{html.escape(str(c))}</li>" for c in self.verification.checks)
+        title = html.escape(repr(self).splitlines()[0])
+        return (
+            f"<div><strong>{title}</strong><ul>{checks}</ul>"
+            f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+        )
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else html.escape(str(value))

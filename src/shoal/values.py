@@ -1,0 +1,284 @@
+"""Distinct values of a column, their texts, and what kind they are.
+
+A column of a million rows has few distinct values: numbers are parsed, dates
+checked and kinds guessed on those only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from shoal.errors import InputError, PolicyError
+from shoal.policy import Kind, Policy
+
+__all__ = [
+    "Distinct",
+    "Ranked",
+    "amounts_of",
+    "distinct_values",
+    "guess_kind",
+    "kind_of",
+    "parse_dates",
+    "parse_numbers",
+    "rank_values",
+    "ranking",
+    "renumbered",
+    "sorted_by_text",
+]
+
+NUMBER = r"^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?$"
+CODE_WITH_LEADING_ZERO = r"^[+-]?0[0-9]"
+NOT_FINITE = r"(?i)^[+-]?(inf|infinity|nan)$"
+DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+DATE_TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}"
+
+
+@dataclass(frozen=True, eq=False)
+class Distinct:
+    """The distinct values of a column and each record's place among them."""
+
+    codes: NDArray[np.int32]
+    """Index into `values` of each record; -1 where missing."""
+    values: pa.Array
+    """Distinct values without missing ones, every one of them in use."""
+
+    @property
+    def has_missing(self) -> bool:
+        return bool(len(self.codes)) and bool(self.codes.min() < 0)
+
+    def texts(self) -> list[str]:
+        """Each value as it is published when unchanged."""
+        return _texts(self.values)
+
+
+def distinct_values(column: pa.ChunkedArray, missing: tuple[str, ...] = ("",)) -> Distinct:
+    """Distinct values of a column; nulls, NaN and the texts in `missing` are missing."""
+    array = column.combine_chunks()
+    if isinstance(array, pa.ChunkedArray):
+        array = array.chunk(0) if array.num_chunks else pa.array([], array.type)
+    if not pa.types.is_dictionary(array.type):
+        array = array.dictionary_encode()
+    codes = np.asarray(array.indices.cast(pa.int32()).fill_null(-1))
+    dictionary = array.dictionary
+    return _compact(codes, dictionary, _is_present(dictionary, missing))
+
+
+def _is_present(values: pa.Array, missing: tuple[str, ...]) -> NDArray[np.bool_]:
+    present = values.is_valid()
+    if pa.types.is_floating(values.type):
+        present = pc.and_(present, pc.invert(pc.is_nan(values).fill_null(True)))
+    elif _is_text(values.type):
+        absent = pc.is_in(values, value_set=pa.array(list(missing), values.type))
+        present = pc.and_(present, pc.invert(absent))
+    return np.asarray(present)
+
+
+def _compact(codes: NDArray[np.int32], values: pa.Array, present: NDArray[np.bool_]) -> Distinct:
+    """Drop unused and missing values, merge equal ones, renumber."""
+    used = np.zeros(len(values), dtype=bool)
+    used[codes[codes >= 0]] = True
+    kept = used & present
+    if kept.all() and pc.count_distinct(values).as_py() == len(values):
+        return Distinct(codes, values)
+    unique = values.filter(pa.array(kept)).dictionary_encode()
+    renumbered = np.full(len(values) + 1, -1, dtype=np.int32)  # the last stays for code -1
+    renumbered[:-1][kept] = np.asarray(unique.indices)
+    return Distinct(renumbered[codes], unique.dictionary)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _texts(values: pa.Array) -> list[str]:
+    kind = values.type
+    if _is_text(kind):
+        texts: list[str] = values.to_pylist()
+        return texts
+    if pa.types.is_timestamp(kind):
+        days = values.cast(pa.timestamp(kind.unit)).cast(pa.date32(), safe=False)
+        if pc.all(pc.equal(days.cast(kind), values)).as_py():
+            values = days  # midnight everywhere: publish the day alone
+    try:
+        return [str(text) for text in values.cast(pa.string()).to_pylist()]
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        return [str(value) for value in values.to_pylist()]
+
+
+def guess_kind(values: pa.Array) -> tuple[Kind, str]:
+    """The kind that distinct values suggest, and the reason in a few words."""
+    kind = values.type
+    if pa.types.is_boolean(kind):
+        return "categorical", "yes or no"
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return "numeric", "numbers"
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return "date", "dates"
+    if not _is_text(kind) or len(values) == 0:
+        return "categorical", "values"
+    if _all_match(values, DATE) and parse_dates(values) is not None:
+        return "date", "ISO dates"
+    if _all_match(values, DATE_TIME) and parse_dates(values) is not None:
+        return "date", "ISO times"
+    if _all_match(values, f"{NUMBER}|{NOT_FINITE}") and not _all_match(values, NOT_FINITE):
+        if _any_match(values, CODE_WITH_LEADING_ZERO):
+            return "categorical", "codes with leading zeros"
+        return "numeric", "numbers"
+    return "categorical", "texts"
+
+
+def _all_match(values: pa.Array, pattern: str) -> bool:
+    return bool(pc.all(pc.match_substring_regex(values, pattern)).as_py())
+
+
+def _any_match(values: pa.Array, pattern: str) -> bool:
+    return bool(pc.any(pc.match_substring_regex(values, pattern)).as_py())
+
+
+def parse_numbers(values: pa.Array) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Numbers behind the values (int64 where exact, else float64) and which are finite numbers."""
+    if pa.types.is_boolean(values.type):
+        values = values.cast(pa.int64())
+    if _is_text(values.type):
+        good = np.asarray(pc.match_substring_regex(values, NUMBER))
+        parsed = values.filter(pa.array(good))
+    else:
+        good = np.ones(len(values), dtype=bool)
+        parsed = values
+    numbers = _exact_or_float(parsed)
+    if numbers.dtype.kind == "f":
+        finite = np.isfinite(numbers)
+        good[np.flatnonzero(good)[~finite]] = False
+        numbers = numbers[finite]
+    return numbers, good
+
+
+def _exact_or_float(values: pa.Array) -> NDArray[Any]:
+    for kind in (pa.int64(), pa.float64()):
+        try:
+            return np.asarray(values.cast(kind))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            continue
+    return np.full(len(values), np.nan)
+
+
+def parse_dates(values: pa.Array) -> NDArray[np.int64] | None:
+    """Dates as whole numbers that keep their distances, or None if one is not a date."""
+    kind = values.type
+    try:
+        if pa.types.is_date(kind):
+            return np.asarray(values.cast(pa.date32()).cast(pa.int32())).astype(np.int64)
+        if pa.types.is_timestamp(kind):
+            return np.asarray(values.cast(pa.int64()))
+        if _is_text(kind) and _all_match(values, DATE):
+            return np.asarray(values.cast(pa.date32()).cast(pa.int32())).astype(np.int64)
+        if _is_text(kind):
+            return np.asarray(values.cast(pa.timestamp("us")).cast(pa.int64()))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None
+    return None
+
+
+def kind_of(name: str, distinct: Distinct, policy: Policy) -> Kind:
+    """The kind of a column: declared, implied by an order or hierarchy, or guessed."""
+    if name in policy.kind:
+        return policy.kind[name]
+    if name in policy.order:
+        return "ordinal"
+    if name in policy.hierarchy:
+        return "categorical"
+    return guess_kind(distinct.values)[0]
+
+
+def amounts_of(name: str, kind: Kind, distinct: Distinct, show_cells: bool) -> NDArray[Any]:
+    """The number or day behind each distinct value; an error names the column.
+
+    `show_cells` is False for sensitive columns, whose cells no error may show.
+    """
+    if kind == "date":
+        days = parse_dates(distinct.values)
+        if days is None:
+            raise InputError(f"column {name!r}: expected ISO dates such as 2024-03-31")
+        return days
+    numbers, good = parse_numbers(distinct.values)
+    if not good.all():
+        texts = distinct.texts()
+        bad = sorted(texts[i] for i in np.flatnonzero(~good))
+        shown = _listed(bad) if show_cells else f"{len(bad)} values that are not"
+        raise InputError(
+            f"column {name!r}: expected finite numbers; got {shown}"
+            " (say what means missing, or declare another kind)"
+        )
+    return numbers
+
+
+def ranking(
+    name: str, distinct: Distinct, order: Sequence[str] | None, show_cells: bool
+) -> NDArray[np.int64]:
+    """Indices of the distinct values from the lowest to the highest rank."""
+    texts = distinct.texts()
+    if order is None:
+        return np.array(sorted_by_text(texts), dtype=np.int64)
+    rank = {text: position for position, text in enumerate(order)}
+    unknown = sorted(text for text in texts if text not in rank)
+    if unknown:
+        shown = f": {_listed(unknown)}" if show_cells else ""
+        raise PolicyError(f"order of {name!r}: {len(unknown)} values are not in it{shown}")
+    return np.array(sorted(range(len(texts)), key=lambda i: rank[texts[i]]), dtype=np.int64)
+
+
+def _listed(texts: list[str]) -> str:
+    more = f" and {len(texts) - 5} more" if len(texts) > 5 else ""
+    return ", ".join(repr(text) for text in texts[:5]) + more
+
+
+def sorted_by_text(texts: list[str]) -> list[int]:
+    """Indices in the order of the texts; all-number columns in the order of the numbers."""
+    try:
+        return sorted(range(len(texts)), key=lambda i: (float(texts[i]), texts[i]))
+    except ValueError:
+        return sorted(range(len(texts)), key=texts.__getitem__)
+
+
+def renumbered(distinct: Distinct, new: NDArray[np.int32], missing: int) -> NDArray[np.int32]:
+    """Each record's code, renumbered by `new`; missing (-1) becomes the code `missing`."""
+    return np.append(new, np.int32(missing)).astype(np.int32)[distinct.codes]
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """A column as codes in the order of its values; a missing value is the last code."""
+
+    codes: NDArray[np.int32]
+    texts: list[str | None]
+    numbers: NDArray[np.float64] | None
+    """Numeric only: the number behind each code, NaN where missing."""
+
+
+def rank_values(name: str, distinct: Distinct, kind: Kind, order: Sequence[str] | None) -> Ranked:
+    """Number a sensitive column's values in their order; errors show none of its cells."""
+    missing = distinct.has_missing
+    numbers: NDArray[np.float64] | None = None
+    if kind in {"numeric", "date"}:
+        amounts, inverse = np.unique(
+            amounts_of(name, kind, distinct, show_cells=False), return_inverse=True
+        )
+        ranks = inverse.astype(np.int32)
+        first = np.zeros(len(amounts), dtype=np.int64)
+        first[inverse[::-1]] = np.arange(len(inverse))[::-1]
+        if kind == "numeric":
+            numbers = np.append(amounts.astype(np.float64), [np.nan] * missing)
+    else:
+        first = ranking(name, distinct, order, show_cells=False)
+        ranks = np.empty(len(first), dtype=np.int32)
+        ranks[first] = np.arange(len(first), dtype=np.int32)
+    texts = distinct.texts()
+    labels: list[str | None] = [texts[i] for i in first]
+    return Ranked(renumbered(distinct, ranks, len(first)), labels + [None] * missing, numbers)

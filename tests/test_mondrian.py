@@ -1,0 +1,288 @@
+"""Mondrian: the guarantee, then the same groups as its slow twin, then the papers' figures."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import naive_mondrian as naive
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.errors import PolicyError
+from shoal.kernels.costs import SET, SPAN, TREE
+from shoal.methods import get_method, mondrian
+from shoal.methods.base import Run
+from shoal.methods.mondrian import Mondrian, MondrianOptions, cut_table
+from shoal.models import (
+    EntropyL,
+    FrequencyL,
+    KAnonymity,
+    Model,
+    TCloseness,
+    UniqueDistinctL,
+    sizes_only,
+    table_histograms,
+)
+from shoal.table import EncodedTable, Partition, QIColumn, SensitiveColumn
+
+
+def qi(
+    codes: Sequence[int] | np.ndarray,
+    size: int | None = None,
+    form: int = SPAN,
+    position: np.ndarray | None = None,
+    climb: np.ndarray | None = None,
+) -> QIColumn:
+    codes = np.asarray(codes, dtype=np.int32)
+    size = int(codes.max()) + 1 if size is None else size
+    place = np.arange(size) / max(1, size - 1)
+    if position is None:
+        position = place if form == SPAN else np.zeros(size)
+    return QIColumn(
+        name="a",
+        kind="categorical" if form == SET else "ordinal",
+        codes=codes,
+        labels=[str(c) for c in range(size)],
+        form=form,
+        position=position,
+        place=place,
+        climb=np.zeros(0) if climb is None else climb,
+    )
+
+
+def numbers(values: Sequence[float]) -> QIColumn:
+    """A numeric column: codes in value order, positions relative to the range."""
+    distinct, codes = np.unique(np.asarray(values, dtype=float), return_inverse=True)
+    return qi(codes, position=(distinct - distinct[0]) / (distinct[-1] - distinct[0]))
+
+
+def sensitive(codes: Sequence[int] | np.ndarray, size: int) -> SensitiveColumn:
+    codes = np.asarray(codes, dtype=np.int32)
+    return SensitiveColumn("s", "categorical", codes, [str(c) for c in range(size)], ordered=False)
+
+
+def groups_of(partition: Partition) -> list[list[int]]:
+    return [
+        partition.order[begin:end].tolist() for begin, end in itertools.pairwise(partition.offsets)
+    ]
+
+
+def assert_guaranteed(
+    table: EncodedTable, models: Sequence[Model], partition: Partition
+) -> None:
+    """Every record is in exactly one group and every group satisfies every model."""
+    assert sorted(partition.order.tolist()) == list(range(table.n))
+    assert partition.offsets[0] == 0
+    assert partition.offsets[-1] == table.n
+    assert (partition.sizes > 0).all()
+    ids = partition.group_ids()
+    for model in models:
+        if model.about_sensitive:
+            for classes in table_histograms(table, ids):
+                assert model.holds(classes).all()
+        else:
+            assert model.holds(sizes_only(ids, person=table.person)).all()
+
+
+@st.composite
+def qi_columns(draw: st.DrawFn, n: int) -> QIColumn:
+    """Any loss form; constants, few values, and domains far larger than the table."""
+    size = draw(st.sampled_from([1, 2, 3, 5, 9, 5000]))
+    pool = draw(st.lists(st.integers(0, size - 1), min_size=1, max_size=9))
+    codes = draw(st.lists(st.sampled_from(pool), min_size=n, max_size=n))
+    form = draw(st.sampled_from([SPAN, TREE, SET]))
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    if form == SPAN:
+        position = np.sort(rng.integers(0, 9, size)) / 8 if size < 9 else np.linspace(0, 1, size)
+        if draw(st.booleans()):
+            position[-1] = position[0] + 2.0  # missing: at least 1 away from all others
+        return qi(codes, size, position=position)
+    return qi(codes, size, form, climb=rng.integers(1, 9, max(0, size - 1)) / 8)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> EncodedTable:
+    n = draw(st.one_of(st.integers(1, 6), st.integers(1, 60)))
+    columns = draw(st.lists(qi_columns(n), max_size=10))
+    return EncodedTable(n, tuple(columns))
+
+
+@st.composite
+def tables_about_health(draw: st.DrawFn) -> EncodedTable:
+    table = draw(tables())
+    rng = np.random.default_rng(draw(st.integers(0, 999)))
+    columns = tuple(
+        sensitive(rng.integers(0, size, table.n), size)
+        for size in draw(st.lists(st.sampled_from([2, 4, 30]), min_size=1, max_size=2))
+    )
+    person = None
+    if draw(st.booleans()):
+        person = rng.integers(0, max(1, (2 * table.n) // 3), table.n).astype(np.int32)
+    return EncodedTable(table.n, table.qi, columns, person)
+
+
+class TestAgainstTwin:
+    @given(tables(), st.integers(1, 7), st.booleans())
+    @settings(max_examples=400, deadline=None)
+    def test_k_anonymity(self, table: EncodedTable, k: int, relaxed: bool) -> None:
+        k = min(k, table.n)
+        models = [KAnonymity(k)]
+        partition = cut_table(table, models, relaxed)
+        assert_guaranteed(table, models, partition)
+        assert groups_of(partition) == naive.mondrian(table, naive.k_and_l(table, k), relaxed)
+
+    @given(tables_about_health(), st.integers(1, 4), st.integers(1, 4), st.booleans())
+    @settings(max_examples=400, deadline=None)
+    def test_l_diversity_and_persons(
+        self, table: EncodedTable, k: int, l: int, relaxed: bool
+    ) -> None:
+        while not naive.k_and_l(table, k, l)(list(range(table.n))):
+            k, l = max(1, k - 1), max(1, l - 1)  # a method is only given eligible tables
+        models = [KAnonymity(k), FrequencyL(l)]
+        partition = cut_table(table, models, relaxed)
+        assert_guaranteed(table, models, partition)
+        assert groups_of(partition) == naive.mondrian(table, naive.k_and_l(table, k, l), relaxed)
+
+    @given(tables(), st.integers(1, 4), st.booleans())
+    @settings(max_examples=100, deadline=None)
+    def test_tasks_and_threads_do_not_show(
+        self, table: EncodedTable, k: int, relaxed: bool
+    ) -> None:
+        models = [KAnonymity(min(k, table.n))]
+        alone = cut_table(table, models, relaxed, workers=1)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(mondrian, "SMALL", 5)
+            shared = cut_table(table, models, relaxed, workers=3)
+        assert groups_of(shared) == groups_of(alone)
+
+
+class TestTables:
+    @pytest.fixture
+    def census(self) -> EncodedTable:
+        rng = np.random.default_rng(7)
+        skewed = [rng.geometric(0.3, 3000) for _ in range(4)]
+        columns = [qi(np.minimum(c, 17)) for c in skewed] + [qi(rng.integers(0, 3000, 3000), 3000)]
+        return EncodedTable(3000, tuple(columns), (sensitive(rng.integers(0, 9, 3000), 9),))
+
+    @pytest.mark.parametrize("relaxed", [False, True])
+    @pytest.mark.parametrize(
+        "model", [EntropyL.of(3), TCloseness.of(0.2), FrequencyL(4)], ids=lambda m: m.name
+    )
+    def test_guarantee_of_other_models(
+        self, census: EncodedTable, model: Model, relaxed: bool
+    ) -> None:
+        models = [KAnonymity(5), model]
+        partition = cut_table(census, models, relaxed)
+        assert_guaranteed(census, models, partition)
+        assert partition.groups > 5
+
+    def test_large_nodes_are_handed_to_threads(
+        self, census: EncodedTable, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        alone = cut_table(census, [KAnonymity(3), FrequencyL(2)], workers=1)
+        monkeypatch.setattr(mondrian, "SMALL", 100)
+        shared = cut_table(census, [KAnonymity(3), FrequencyL(2)], workers=4)
+        np.testing.assert_array_equal(shared.order, alone.order)
+        np.testing.assert_array_equal(shared.offsets, alone.offsets)
+
+    def test_relaxed_halves(self, census: EncodedTable) -> None:
+        sizes = cut_table(census, [KAnonymity(10)], relaxed=True).sizes
+        assert sizes.min() >= 10
+        assert sizes.max() < 20
+
+    def test_forty_attributes(self) -> None:
+        rng = np.random.default_rng(3)
+        table = EncodedTable(200, tuple(qi(rng.integers(0, 900, 200), 900) for _ in range(40)))
+        partition = cut_table(table, [KAnonymity(4)])
+        assert_guaranteed(table, [KAnonymity(4)], partition)
+        assert groups_of(partition) == naive.mondrian(table, naive.k_and_l(table, 4))
+
+    def test_more_values_than_one_histogram_holds(self) -> None:
+        values = np.random.default_rng(5).permutation(60_000)
+        table = EncodedTable(60_000, (qi(values),))
+        partition = cut_table(table, [KAnonymity(3)])
+        assert_guaranteed(table, [KAnonymity(3)], partition)
+        in_order = np.sort(values[partition.order].reshape(-1))
+        np.testing.assert_array_equal(in_order, np.arange(60_000))
+        for begin, end in itertools.pairwise(partition.offsets[:200]):
+            assert sorted(values[partition.order[begin:end]]) == list(range(begin, end))
+
+    @pytest.mark.parametrize("relaxed", [False, True])
+    @pytest.mark.parametrize(
+        "table",
+        [
+            EncodedTable(5, ()),
+            EncodedTable(1, (qi([0]),)),
+            EncodedTable(8, (qi([2] * 8, 4), qi([0] * 8))),
+            EncodedTable(7, (qi(range(7)),)),
+        ],
+        ids=["no attribute", "one record", "duplicates", "fewer than 2k"],
+    )
+    def test_nothing_to_cut(self, table: EncodedTable, relaxed: bool) -> None:
+        partition = cut_table(table, [KAnonymity(min(4, table.n))], relaxed)
+        assert groups_of(partition) == [list(range(table.n))]
+
+    def test_input_is_left_alone(self, census: EncodedTable) -> None:
+        before = [c.codes.copy() for c in census.qi]
+        cut_table(census, [KAnonymity(5)])
+        for column, codes in zip(census.qi, before, strict=True):
+            np.testing.assert_array_equal(column.codes, codes)
+
+
+class TestMethod:
+    TABLE = EncodedTable(4, (qi([0, 1, 2, 3]),), (sensitive([0, 1, 0, 1], 2),))
+
+    def test_outcome(self) -> None:
+        method = get_method("mondrian")
+        assert isinstance(method, Mondrian)
+        seen: list[tuple[float, float]] = []
+        run = Run(progress=lambda done, total: seen.append((done, total)))
+        outcome = method.run(self.TABLE, [KAnonymity(2)], MondrianOptions(), run)
+        assert outcome.facts == {"groups": 2, "relaxed": False}
+        (partition,) = outcome.recoding.partitions
+        assert groups_of(partition) == [[0, 1], [2, 3]]
+        assert seen[-1] == (4, 4)
+
+    def test_a_model_about_the_whole_table_is_refused(self) -> None:
+        with pytest.raises(PolicyError, match="unique-l"):
+            Mondrian().run(self.TABLE, [UniqueDistinctL(2)], MondrianOptions(), Run())
+
+
+class TestPapers:
+    def test_figure_1_of_paper_003(self) -> None:
+        """Nine points, k = 2: x at its 4th smallest, then y. The paper names no coordinates."""
+        points = [(1, 2), (2, 8), (3, 1), (4, 9), (5, 3), (6, 7), (7, 5), (8, 1), (9, 8)]
+        table = EncodedTable(9, tuple(numbers(axis) for axis in zip(*points, strict=True)))
+        partition = cut_table(table, [KAnonymity(2)])
+        named = [[points[r] for r in group] for group in groups_of(partition)]
+        assert named == [
+            [(1, 2), (3, 1)],
+            [(2, 8), (4, 9)],
+            [(5, 3), (8, 1)],
+            [(6, 7), (7, 5), (9, 8)],
+        ]
+
+    # Figure 1(a) of paper 004, two records and the diseases reconstructed from its text.
+    AGES = (35, 40, 45, 45, 55, 60, 60, 65, 55, 60, 65, 70)
+    WEIGHTS = (50, 55, 60, 65, 65, 60, 55, 50, 75, 75, 85, 80)
+    DISEASES = "gfgpgffafpag"
+
+    @pytest.fixture
+    def patients(self) -> EncodedTable:
+        disease = sensitive(["afgp".index(d) for d in self.DISEASES], 4)
+        return EncodedTable(12, (numbers(self.AGES), numbers(self.WEIGHTS)), (disease,))
+
+    def test_figure_1b_of_paper_004(self, patients: EncodedTable) -> None:
+        """k = 4: Age into 35-55 and 60-70, six records each, and no further."""
+        ages = [
+            sorted(self.AGES[r] for r in group)
+            for group in groups_of(cut_table(patients, [KAnonymity(4)]))
+        ]
+        assert ages == [[35, 40, 45, 45, 55, 55], [60, 60, 60, 65, 65, 70]]
+
+    def test_mondrian_cannot_cut_for_3_diversity(self, patients: EncodedTable) -> None:
+        """Paper 004, section 1: all tuples stay in one group."""
+        assert cut_table(patients, [FrequencyL(3)]).groups == 1
