@@ -17,28 +17,39 @@ def mondrian(table: EncodedTable, allowed: Allowed, relaxed: bool = False) -> li
 
     def split(rows: Rows) -> list[Rows]:
         # sorted() is stable: of equally wide attributes the earlier one comes first
-        for column in sorted(table.qi, key=lambda c: -loss(c, rows)):
-            if loss(column, rows) == 0:
-                break
-            for left, right in cuts(column, rows, relaxed):
-                if left and right and allowed(left) and allowed(right):
-                    return split(left) + split(right)
+        by_width = sorted(table.qi, key=lambda c: -loss(c, rows))
+        wide = [c for c in by_width if loss(c, rows) > 0]
+        for cuts in (strict_cuts, halves) if relaxed else (strict_cuts,):
+            for column in wide:
+                for left, right in cuts(column, rows):
+                    if left and right and allowed(left) and allowed(right):
+                        return split(left) + split(right)
         return [rows]
 
     return split(list(range(table.n)))
 
 
-def cuts(column: QIColumn, rows: Rows, relaxed: bool) -> Iterator[tuple[Rows, Rows]]:
-    """The cuts of one attribute around its median, in the order they are tried."""
+def strict_cuts(column: QIColumn, rows: Rows) -> Iterator[tuple[Rows, Rows]]:
+    """At most the median and above it; then below the median and at least it."""
+    below, equal, above = around_median(column, rows)
+    yield sorted(below + equal), above
+    yield below, sorted(equal + above)
+
+
+def halves(column: QIColumn, rows: Rows) -> Iterator[tuple[Rows, Rows]]:
+    """The records at the median divided so that the left side has floor(n/2)."""
+    below, equal, above = around_median(column, rows)
+    needed = len(rows) // 2 - len(below)
+    yield sorted(below + equal[:needed]), sorted(equal[needed:] + above)
+
+
+def around_median(column: QIColumn, rows: Rows) -> tuple[Rows, Rows, Rows]:
+    """Records below, at and above the floor(n/2)-th smallest code."""
     median = sorted(column.codes[r] for r in rows)[len(rows) // 2 - 1]
     below = [r for r in rows if column.codes[r] < median]
     equal = [r for r in rows if column.codes[r] == median]
     above = [r for r in rows if column.codes[r] > median]
-    if relaxed:
-        half = len(rows) // 2 - len(below)
-        yield sorted(below + equal[:half]), sorted(equal[half:] + above)
-    yield sorted(below + equal), above
-    yield below, sorted(equal + above)
+    return below, equal, above
 
 
 def loss(column: QIColumn, rows: Rows) -> float:
@@ -54,7 +65,7 @@ def loss(column: QIColumn, rows: Rows) -> float:
     return len(codes) / column.size
 
 
-def k_and_l(table: EncodedTable, k: int, l: int = 1) -> Allowed:
+def k_and_l(table: EncodedTable, k: int, ell: int = 1) -> Allowed:
     """k-anonymity and frequency l-diversity in every sensitive column, counting persons."""
 
     def allowed(rows: Rows) -> bool:
@@ -64,7 +75,7 @@ def k_and_l(table: EncodedTable, k: int, l: int = 1) -> Allowed:
             return False
         for column in table.sensitive:
             pairs = {(p, int(column.codes[r])) for p, r in zip(person, rows, strict=True)}
-            if l * max(Counter(value for _, value in pairs).values()) > persons:
+            if ell * max(Counter(value for _, value in pairs).values()) > persons:
                 return False
         return True
 

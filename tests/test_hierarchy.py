@@ -240,6 +240,7 @@ def test_travels_by_pickle_and_prints():
     ("rows", "message"),
     [
         ([], "h is empty"),
+        (["ab"], "expected at least a leaf and a root, got 1 label"),
         ([("a",)], r"h \(line 1\): expected at least a leaf and a root, got 1 label"),
         ([("a", "*"), ("b", "B", "*")], r"h \(line 2\): expected 2 labels .*, got 3"),
         ([("a", "", "*")], r"h \(line 1\): label 2 is empty"),

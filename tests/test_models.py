@@ -436,7 +436,7 @@ def test_unique_allows_the_unavoidable_leftover_only():
     assert UniqueDistinctL(3).residual_classes(classes) == 1
     two_odd = histograms(np.array([0, 0, 0, 1, 1, 1]), np.array([0, 1, 2, 0, 1, 2]), 3)
     assert UniqueDistinctL(2).holds(two_odd).tolist() == [False, False]
-    assert UniqueDistinctL(2).level(two_odd) == 1
+    assert UniqueDistinctL(2).level(two_odd) == 3
     # never at the price of frequency l
     assert not UniqueDistinctL(2).holds(one_class(3, 2)).any()
     assert whole_table_only([KAnonymity(2), UniqueDistinctL(2)]) == (UniqueDistinctL(2),)

@@ -74,7 +74,7 @@ def _encode_qi(source: pa.Table, name: str, policy: Policy) -> QIColumn:
     if kind == "ordinal":
         ranked = ranking(name, distinct, policy.order.get(name), show_cells=True)
         return _finish(name, kind, distinct, ranked, SPAN, weight)
-    if name not in policy.hierarchy:
+    if name not in policy.hierarchy or not len(distinct.values):
         by_text = np.array(sorted_by_text(distinct.texts()), dtype=np.int64)
         return _finish(name, kind, distinct, by_text, SET, weight)
     return _encode_hierarchy(name, distinct, policy, weight)

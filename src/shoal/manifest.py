@@ -18,7 +18,7 @@ from shoal._version import __version__
 from shoal.errors import InputError
 from shoal.policy import Policy
 from shoal.table import EncodedTable
-from shoal.verify import Verification
+from shoal.verification import Verification
 
 __all__ = ["FORMAT", "build_manifest", "load_manifest", "policy_from_manifest", "risk_of"]
 

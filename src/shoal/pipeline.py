@@ -31,7 +31,7 @@ from shoal.publish import publish
 from shoal.recode import STAR, RecodedColumn, recode
 from shoal.release import Release, manifest_path
 from shoal.table import EncodedTable, Partition, Recoding
-from shoal.verify import Verification, check_release
+from shoal.verification import Verification, check_release
 from shoal.write import sha256_of
 
 __all__ = ["anonymize", "models_of", "verify"]

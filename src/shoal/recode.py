@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.kernels.grouping import group_extents, group_sets
+from shoal.kernels.grouping import group_extents, group_sets, set_ids
+from shoal.kernels.threads import on_threads
 from shoal.table import SET, EncodedTable, Partition, QIColumn, Recoding
 
 __all__ = ["STAR", "RecodedColumn", "recode"]
@@ -49,12 +50,12 @@ class RecodedColumn:
 
 def recode(table: EncodedTable, recoding: Recoding) -> tuple[RecodedColumn, ...]:
     """The released form of every quasi-identifier under its partition."""
-    group_of: dict[int, NDArray[np.int64]] = {}
-    recoded = []
-    for column, partition in zip(table.qi, recoding.partitions, strict=True):
-        groups = group_of.setdefault(id(partition), partition.group_ids())
-        recoded.append(_recode_column(column, partition, groups))
-    return tuple(recoded)
+    groups = {partition: partition.group_ids() for partition in set(recoding.partitions)}
+    return on_threads(
+        lambda column, partition: _recode_column(column, partition, groups[partition]),
+        table.qi,
+        recoding.partitions,
+    )
 
 
 def _recode_column(
@@ -105,16 +106,10 @@ def _set_texts(
     starts = np.empty(partition.groups + 1, dtype=np.int64)
     members = np.empty(len(partition.order), dtype=np.int32)
     group_sets(column.codes, partition.order, partition.offsets, column.size, starts, members)
-    number: dict[bytes, int] = {}
-    texts: list[str | None] = []
     of_group = np.empty(partition.groups, dtype=np.int64)
-    for g in range(partition.groups):
-        codes = np.sort(members[starts[g] : starts[g + 1]])
-        key = codes.tobytes()
-        if key not in number:
-            number[key] = len(texts)
-            texts.append(_set_text(column, codes))
-        of_group[g] = number[key]
+    firsts = np.empty(partition.groups, dtype=np.int64)
+    count = set_ids(starts, members, of_group, firsts)
+    texts = [_set_text(column, members[starts[g] : starts[g + 1]]) for g in firsts[:count]]
     return _merged(texts, of_group)
 
 
@@ -151,10 +146,16 @@ def released_columns(columns: Iterable[RecodedColumn], layout: str) -> dict[str,
             published[f"{source.name}_min"] = _bound(column, column.low)
             published[f"{source.name}_max"] = _bound(column, column.high)
         else:
-            texts = pa.array(column.texts, pa.string())
-            index = pa.array(column.index)
-            published[source.name] = pa.DictionaryArray.from_arrays(index, texts)
+            published[source.name] = _cells(column)
     return published
+
+
+def _cells(column: RecodedColumn) -> pa.Array:
+    """The released texts, dictionary-encoded; a missing value is a null."""
+    index = column.index
+    mask = index == column.texts.index(None) if None in column.texts else None
+    texts = pa.array(column.texts, pa.string())
+    return pa.DictionaryArray.from_arrays(pa.array(index, mask=mask), texts)
 
 
 def _bound(column: RecodedColumn, codes: NDArray[np.int32]) -> pa.Array:

@@ -22,8 +22,8 @@ from shoal.models import Model
 from shoal.policy import Policy
 from shoal.read import file_format
 from shoal.values import distinct_values
-from shoal.verify import Verification, check_release
-from shoal.write import atomic_file, decoded, sha256_of, write_table
+from shoal.verification import Verification, check_release
+from shoal.write import atomic_file, decoded, write_table
 
 __all__ = ["Release", "check_targets", "manifest_path"]
 
@@ -114,9 +114,9 @@ class Release:
         check_targets(None, target, beside)
         self.verify().raise_if_failed()  # nothing unverified leaves, not even a changed object
         with atomic_file(beside) as proof, atomic_file(target) as temporary:
-            write_table(self.table, temporary, named=target, progress=progress)
+            digest = write_table(self.table, temporary, named=target, progress=progress)
             complete = json.loads(json.dumps(self.manifest))
-            complete["release"] |= {"file": target.name, "sha256": sha256_of(temporary)}
+            complete["release"] |= {"file": target.name, "sha256": digest}
             proof.write_text(json.dumps(complete, indent=2, ensure_ascii=False) + "\n", "utf-8")
         return target
 

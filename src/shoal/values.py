@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.errors import InputError, PolicyError
+from shoal.kernels.grouping import mark_used
 from shoal.policy import Kind, Policy
 
 __all__ = [
@@ -83,7 +84,7 @@ def _is_present(values: pa.Array, missing: tuple[str, ...]) -> NDArray[np.bool_]
 def _compact(codes: NDArray[np.int32], values: pa.Array, present: NDArray[np.bool_]) -> Distinct:
     """Drop unused and missing values, merge equal ones, renumber."""
     used = np.zeros(len(values), dtype=bool)
-    used[codes[codes >= 0]] = True
+    mark_used(codes, used)
     kept = used & present
     if kept.all() and pc.count_distinct(values).as_py() == len(values):
         return Distinct(codes, values)

@@ -10,13 +10,15 @@ from __future__ import annotations
 import contextlib
 import gzip
 import hashlib
+import io
 import json
 import os
 import secrets
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,6 +31,7 @@ from shoal.read import file_format
 __all__ = ["atomic_file", "decoded", "disarm", "sha256_of", "write_table"]
 
 BATCH_ROWS = 1 << 16
+Report = Callable[[float, float], None]
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -48,51 +51,81 @@ def atomic_file(target: Path) -> Iterator[Path]:
             temporary.unlink()
 
 
+class _Hashed(io.RawIOBase):
+    """A file that knows the SHA-256 of what was written to it."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = path.open("wb")
+        self.digest = hashlib.sha256()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self.digest.update(data)
+        return self.file.write(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            self.file.close()
+        super().close()
+
+
 def write_table(
     table: pa.Table,
     path: Path,
     *,
     named: Path | None = None,
     progress: Callable[[float, float], None] | None = None,
-) -> None:
-    """Write a table to `path` in the format that the name `named` (or its own) says."""
+) -> str:
+    """Write a table to `path` in the format that the name `named` (or its own) says.
+
+    Returns the SHA-256 of the file.
+    """
     named = named or path
+    delimiter = "\t" if ".tsv" in named.name.lower() else ","
+    writers: dict[str, Callable[[pa.Table, Any, Report], None]] = {
+        "csv": partial(_write_csv, delimiter=delimiter),
+        "jsonl": _write_jsonl,
+        "parquet": _write_parquet,
+        "arrow": _write_arrow,
+    }
+    write = writers[file_format(named)]
     report = progress or (lambda done, total: None)
-    writers = {"parquet": _write_parquet, "arrow": _write_arrow}
-    name = file_format(named)
-    if name in writers:
-        writers[name](table, path)
-        return
-    compressed = named.suffix.lower() == ".gz"
-    with _binary_writer(path, compressed) as file:
-        (_write_csv if name == "csv" else _write_jsonl)(table, file, report)
+    with _Hashed(path) as file:
+        if named.suffix.lower() == ".gz":
+            # No file name and no time in the header: equal releases are equal files.
+            with gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed:
+                write(table, packed, report)
+        else:
+            write(table, file, report)
+    return file.digest.hexdigest()
 
 
-def _write_csv(table: pa.Table, file: IO[bytes], report: Callable[[float, float], None]) -> None:
+def _write_csv(table: pa.Table, file: Any, report: Report, delimiter: str) -> None:
     """RFC 4180, quotes only where needed, a missing value as an empty cell.
 
     Columns are escaped once per distinct value and joined by Arrow's own
     kernels; the joined column's buffer is the text of the file.
     """
     columns = [_escaped(column) for column in table.columns]
-    header = ",".join(_escape(name) for name in table.column_names) + "\n"
+    header = delimiter.join(_escape(name) for name in table.column_names) + "\n"
     starts = range(0, table.num_rows, BATCH_ROWS)
     with ThreadPoolExecutor(2) as threads:
         file.write(header.encode())
         # Few batches in flight: a wide table must not lie in memory twice as text.
+        batch = partial(_csv_batch, columns, delimiter)
         for window in (starts[i : i + 4] for i in range(0, len(starts), 4)):
-            for start, text in zip(
-                window, threads.map(lambda s: _csv_batch(columns, s), window), strict=True
-            ):
+            for start, text in zip(window, threads.map(batch, window), strict=True):
                 file.write(text)
                 report(min(start + BATCH_ROWS, table.num_rows), table.num_rows)
 
 
-def _csv_batch(columns: list[pa.Array], start: int) -> bytes:
+def _csv_batch(columns: list[pa.Array], delimiter: str, start: int) -> bytes:
     cells = [_plain(column.slice(start, BATCH_ROWS)) for column in columns]
-    # A row is its cells joined by commas and closed by a line break; joining the row
+    # A row is its cells joined by the delimiter and closed by a line break; joining the row
     # with an empty text puts the break behind it.
-    rows = pc.binary_join_element_wise(*cells, ",") if len(cells) > 1 else cells[0]
+    rows = pc.binary_join_element_wise(*cells, delimiter) if len(cells) > 1 else cells[0]
     return _text_bytes(pc.binary_join_element_wise(rows, pa.scalar(""), "\n"))
 
 
@@ -130,30 +163,20 @@ def _as_dictionary(column: pa.ChunkedArray) -> pa.DictionaryArray:
 def _escape(text: str | None) -> str:
     if text is None:
         return ""
-    if text == "" or any(character in text for character in ',"\n\r') or text != text.strip():
+    if text == "" or any(character in text for character in ',"\n\r\t') or text != text.strip():
         return '"' + text.replace('"', '""') + '"'
     return text
 
 
-def _binary_writer(path: Path, compressed: bool) -> IO[bytes]:
-    if compressed:
-        # No file name and no time in the header: equal releases are equal files.
-        raw = path.open("wb")
-        stream = gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0, compresslevel=6)
-        stream.myfileobj = raw  # type: ignore[assignment]  # closed with the stream
-        return stream  # type: ignore[return-value]
-    return path.open("wb")
+def _write_parquet(table: pa.Table, file: Any, report: Report) -> None:
+    pa.parquet.write_table(decoded(table), pa.PythonFile(file, "w"), compression="zstd")
 
 
-def _write_parquet(table: pa.Table, path: Path) -> None:
-    pa.parquet.write_table(decoded(table), path, compression="zstd")
+def _write_arrow(table: pa.Table, file: Any, report: Report) -> None:
+    pa.feather.write_feather(decoded(table), pa.PythonFile(file, "w"), compression="zstd")
 
 
-def _write_arrow(table: pa.Table, path: Path) -> None:
-    pa.feather.write_feather(decoded(table), str(path), compression="zstd")
-
-
-def _write_jsonl(table: pa.Table, file: IO[bytes], report: Callable[[float, float], None]) -> None:
+def _write_jsonl(table: pa.Table, file: Any, report: Report) -> None:
     done = 0
     for batch in decoded(table).to_batches(max_chunksize=BATCH_ROWS):
         lines = (json.dumps(row, default=str, ensure_ascii=False) for row in batch.to_pylist())

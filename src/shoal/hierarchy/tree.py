@@ -54,7 +54,8 @@ class Hierarchy:
         HierarchyError
             If the rows do not form one tree.
         """
-        taken = [tuple(map(str, row)) for row in rows]
+        # a bare text would pass as a row of its characters
+        taken = [(row,) if isinstance(row, str) else tuple(map(str, row)) for row in rows]
         return cls._checked(taken, range(1, len(taken) + 1), source)
 
     @classmethod

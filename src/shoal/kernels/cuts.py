@@ -9,10 +9,11 @@ work, none changes the answer:
 * The codes of a node bound those of its parts, so a width that was inherited
   is an upper bound; it is made exact only when it would decide.
 * A scan for the extent of codes stops when it has met the inherited bounds.
-* An attribute whose cuts all leave too few records on a side will never have
-  a cut further down: sides only get smaller.
+* An attribute whose strict cuts all leave too few records on a side is spent:
+  it has no strict cut further down either, because sides only get smaller.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,10 @@ from shoal.kernels.histogram import Records, Tally, add, reset
 from shoal.kernels.jit import kernel
 from shoal.kernels.rules import Rules, holds
 
-inner = kernel(no_cpython_wrapper=True)  # called from kernels only: compiles in less time
+# These kernels own no array, so they need not count references to any: with five
+# tuples of arrays passed down the counting takes half of the time, more with threads.
+BORROWED = {"_nrt": False, "no_cfunc_wrapper": True}
+inner = kernel(**BORROWED, no_cpython_wrapper=True)  # called from kernels only
 
 WORD_BITS = 63  # int64 without its sign: numba turns mixed signedness into floats
 DEPTH = 64  # the smaller part goes first, so log2(n) nodes wait at most
@@ -66,7 +70,8 @@ class Scratch(NamedTuple):
     end: np.ndarray  # int64 (DEPTH,)
     lo: np.ndarray  # int64 (DEPTH, d): no code of the node is smaller
     hi: np.ndarray  # int64 (DEPTH, d): no code of the node is larger
-    width: np.ndarray  # float64 (DEPTH, d): no loss is larger; 0: never to be cut
+    width: np.ndarray  # float64 (DEPTH, d): no loss is larger
+    spent: np.ndarray  # bool (DEPTH, d): every strict cut leaves a side too small
     state: np.ndarray  # int64 (d,): of the attributes in the current node
     counts: np.ndarray  # int64 (BUCKETS,)
     seen: np.ndarray  # int64 (sum of sizes,): stamp of the last node with the code
@@ -103,17 +108,12 @@ def pack(matrix, sizes):
 
 def new_scratch(sizes):
     """Scratch of one thread."""
-    d = len(sizes)
+    integers = partial(np.zeros, dtype=np.int64)
+    nodes = (DEPTH, len(sizes))
     return Scratch(
-        begin=np.zeros(DEPTH, dtype=np.int64),
-        end=np.zeros(DEPTH, dtype=np.int64),
-        lo=np.zeros((DEPTH, d), dtype=np.int64),
-        hi=np.zeros((DEPTH, d), dtype=np.int64),
-        width=np.zeros((DEPTH, d)),
-        state=np.zeros(d, dtype=np.int64),
-        counts=np.zeros(BUCKETS, dtype=np.int64),
-        seen=np.zeros(int(np.sum(sizes)), dtype=np.int64),
-        stamp=np.zeros(1, dtype=np.int64),
+        *(integers(DEPTH), integers(DEPTH), integers(nodes), integers(nodes)),
+        *(np.zeros(nodes), np.zeros(nodes, dtype=np.bool_)),
+        *(integers(len(sizes)), integers(BUCKETS), integers(int(np.sum(sizes))), integers(1)),
     )
 
 
@@ -243,13 +243,13 @@ def sides_hold(rows, begin, end, a, pivot, ties, guard):
 
 
 @inner
-def choose_pivot(rows, begin, end, a, middle, guard):
+def choose_pivot(rows, begin, end, a, middle, guard, halves):
     """The first allowable cut around the median code.
 
     Strict: "at most the median", then "below the median". If any cut of the
     attribute leaves enough records on both sides, one of these two does: every
-    other cut has a side inside a side of theirs. Relaxed: before these, a cut
-    that divides the records at the median so that each side gets half of all.
+    other cut has a side inside a side of theirs. Halves: the records at the
+    median are divided, the first ones to the left, so that each side gets half.
 
     Returns a verdict (CUT, FORBIDDEN by a model, or all TOO_SMALL), the pivot,
     how many records with the pivot's code join those below it, and the size of
@@ -258,10 +258,11 @@ def choose_pivot(rows, begin, end, a, middle, guard):
     code, below, equal = middle
     n = end - begin
     verdict = TOO_SMALL
-    for attempt in range(0 if guard.relaxed else 1, 3):
-        pivot = code + 1 if attempt == 1 else code
-        ties = n // 2 - below if attempt == 0 else 0
-        size = below + (equal if attempt == 1 else ties)
+    for attempt in range(1 if halves else 2):
+        with_median = not halves and attempt == 0
+        pivot = code + 1 if with_median else code
+        ties = n // 2 - below if halves else 0
+        size = below + (equal if with_median else ties)
         if min(size, n - size) < max(1, guard.rules.smallest):
             continue
         if guard.sizes_only or sides_hold(rows, begin, end, a, pivot, ties, guard):
@@ -271,32 +272,42 @@ def choose_pivot(rows, begin, end, a, middle, guard):
 
 
 @inner
-def find_cut(rows, costs, guard, scratch, top):
-    """Attribute, code, records at that code that go left, size of the left side.
+def widest_cut(rows, costs, guard, scratch, top, halves):
+    """The cut of the widest attribute that has an allowable one.
 
-    The attribute is -1 if the node has no allowable cut.
+    Returns attribute, pivot, ties and size of the left side; attribute -1 if
+    there is none.
     """
     begin, end = scratch.begin[top], scratch.end[top]
-    width, state = scratch.width[top], scratch.state
-    for i in range(len(state)):
-        state[i] = INHERITED
-    while (end - begin) // 2 >= guard.rules.smallest:
-        a = widest(width, state)
-        if a < 0:
-            break
-        if state[a] == INHERITED:
+    a = widest(scratch.width[top], scratch.state)
+    while a >= 0:
+        if scratch.state[a] == INHERITED:
             tighten(rows, costs, scratch, top, a)
-            continue
-        part = rows.words[rows.word[a], begin:end]
-        middle = median(
-            part, rows.shift[a], rows.mask[a], scratch.lo[top, a], scratch.hi[top, a], scratch.counts
-        )
-        verdict, pivot, ties, size = choose_pivot(rows, begin, end, a, middle, guard)
-        if verdict == CUT:
-            return a, pivot, ties, size
-        state[a] = TRIED
-        if verdict == TOO_SMALL:
-            width[a] = 0.0
+        else:
+            part = rows.words[rows.word[a], begin:end]
+            lo, hi = scratch.lo[top, a], scratch.hi[top, a]
+            middle = median(part, rows.shift[a], rows.mask[a], lo, hi, scratch.counts)
+            verdict, pivot, ties, size = choose_pivot(rows, begin, end, a, middle, guard, halves)
+            if verdict == CUT:
+                return a, pivot, ties, size
+            scratch.state[a] = TRIED
+            if verdict == TOO_SMALL:
+                scratch.spent[top, a] = True
+        a = widest(scratch.width[top], scratch.state)
+    return -1, 0, 0, 0
+
+
+@inner
+def find_cut(rows, costs, guard, scratch, top):
+    """The widest strict cut or, when relaxed and there is none, the widest into halves."""
+    if (scratch.end[top] - scratch.begin[top]) // 2 >= guard.rules.smallest:
+        for halves in range(2 if guard.relaxed else 1):
+            for a in range(len(costs.size)):
+                skip = scratch.spent[top, a] and not halves
+                scratch.state[a] = TRIED if skip else INHERITED
+            cut = widest_cut(rows, costs, guard, scratch, top, halves)
+            if cut[0] >= 0:
+                return cut
     return -1, 0, 0, 0
 
 
@@ -349,18 +360,17 @@ def push_parts(costs, scratch, top, cut):
         scratch.lo[top + 1, i] = scratch.lo[top, i]
         scratch.hi[top + 1, i] = scratch.hi[top, i]
         scratch.width[top + 1, i] = scratch.width[top, i]
+        scratch.spent[top + 1, i] = scratch.spent[top, i]
     scratch.begin[left], scratch.end[left] = begin, middle
     scratch.begin[right], scratch.end[right] = middle, end
     scratch.hi[left, a] = pivot if ties > 0 else pivot - 1
     scratch.lo[right, a] = pivot
     if costs.form[a] != SET:
         for part in (left, right):
-            scratch.width[part, a] = range_loss(
-                costs, a, scratch.lo[part, a], scratch.hi[part, a]
-            )
+            scratch.width[part, a] = range_loss(costs, a, scratch.lo[part, a], scratch.hi[part, a])
 
 
-@kernel
+@kernel(**BORROWED)
 def carve(rows, costs, guard, scratch, begin, end, grain, waiting):
     """Cut the records begin:end into groups; parts above `grain` are left to the caller.
 
@@ -374,6 +384,7 @@ def carve(rows, costs, guard, scratch, begin, end, grain, waiting):
         scratch.lo[0, a] = 0
         scratch.hi[0, a] = costs.size[a] - 1
         scratch.width[0, a] = 1.0
+        scratch.spent[0, a] = False
     top = np.int64(0)  # typed: a literal would compile everything below twice
     while top >= 0:
         n = scratch.end[top] - scratch.begin[top]

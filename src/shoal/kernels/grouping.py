@@ -46,8 +46,16 @@ def group_extents(codes, order, offsets, low, high):
 
 
 @kernel
+def mark_used(codes, used):
+    """Set ``used[code]`` for every code that occurs; negative codes are missing."""
+    for code in codes:
+        if code >= 0:
+            used[code] = True
+
+
+@kernel
 def group_sets(codes, order, offsets, size, starts, members):
-    """Distinct codes of every group as CSR: starts (groups + 1) and members, unsorted.
+    """Distinct codes of every group, ascending, as CSR: starts (groups + 1) and members.
 
     `members` must have room for one code a record.
     """
@@ -61,4 +69,45 @@ def group_sets(codes, order, offsets, size, starts, members):
                 seen[code] = g
                 members[filled] = code
                 filled += 1
+        if filled - starts[g] > 1:
+            members[starts[g] : filled] = np.sort(members[starts[g] : filled])
     starts[len(offsets) - 1] = filled
+
+
+@kernel
+def _same_set(starts, members, a, b):
+    if starts[a + 1] - starts[a] != starts[b + 1] - starts[b]:
+        return False
+    for i in range(starts[a + 1] - starts[a]):
+        if members[starts[a] + i] != members[starts[b] + i]:
+            return False
+    return True
+
+
+@kernel
+def set_ids(starts, members, ids, firsts):
+    """Number equal sets alike; ``firsts[id]`` is the first group with that set.
+
+    Hashing finds the candidates, comparing the members decides. Returns the
+    number of different sets.
+    """
+    groups = len(starts) - 1
+    bits = 4
+    while (1 << bits) < 2 * groups:
+        bits += 1
+    mask = (1 << bits) - 1
+    slots = np.full(1 << bits, -1, dtype=np.int64)
+    count = 0
+    for g in range(groups):
+        mixed = np.uint64(14695981039346656037)
+        for i in range(starts[g], starts[g + 1]):
+            mixed = (mixed ^ np.uint64(members[i])) * np.uint64(1099511628211)
+        slot = np.int64((mixed * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(64 - bits))
+        while slots[slot] >= 0 and not _same_set(starts, members, firsts[slots[slot]], g):
+            slot = (slot + 1) & mask
+        if slots[slot] < 0:
+            slots[slot] = count
+            firsts[count] = g
+            count += 1
+        ids[g] = slots[slot]
+    return count

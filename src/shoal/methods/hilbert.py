@@ -15,11 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.errors import PolicyError
 from shoal.kernels.curve import MOST_BITS, hilbert_keys, key_words
 from shoal.kernels.dp import ALONE, best_offsets
 from shoal.kernels.sorting import order_of_keys
 from shoal.methods.base import Method, Options, Outcome, Run
 from shoal.methods.repair import merge_along
+from shoal.models import needs_sensitive, whole_table_only
 from shoal.models.base import Model
 from shoal.table import EncodedTable, Partition, QIColumn, Recoding
 
@@ -67,6 +69,7 @@ class Hilbert(Method):
     ) -> Outcome:
         """See `Method.run`."""
         assert isinstance(options, HilbertOptions)
+        _refuse_whole_table_models(models)
         k = max([1, *(m.smallest_class for m in models)])
         curve = curve_of(table)
         run.progress(1, 2)
@@ -74,11 +77,19 @@ class Hilbert(Method):
         offsets = best_offsets(table.costs, table.matrix, curve.order, k, spots)
         partition = Partition(curve.order, offsets)
         _check_sizes(partition, k)
-        if table.person is not None or any(m.about_sensitive for m in models):
+        if table.person is not None or needs_sensitive(models):
             partition = merge_along(partition, table, models)
         run.progress(2, 2)
         facts = {"bits": curve.bits, "axes": [table.qi[a].name for a in curve.axes]}
         return Outcome(Recoding.single(partition, len(table.qi)), facts)
+
+
+def _refuse_whole_table_models(models: Sequence[Model]) -> None:
+    for model in whole_table_only(models):
+        raise PolicyError(
+            f"hilbert: expected models that groups can satisfy one by one; got {model.name}, "
+            "which looks at all groups at once: choose another method"
+        )
 
 
 def curve_of(table: EncodedTable) -> Curve:

@@ -41,7 +41,7 @@ class MondrianOptions(Options):
     """Options of `mondrian`."""
 
     relaxed: bool = False
-    """Divide the records at the median between both sides, so that each gets half."""
+    """Where no strict cut is left, divide the records at a median: each side gets half."""
 
 
 class Mondrian(Method):
@@ -50,9 +50,14 @@ class Mondrian(Method):
     In a node of the tree the attributes are tried by their loss there, widest
     first, the earlier one of equals. An attribute is cut at its median code m,
     the floor(n/2)-th smallest: into "at most m" and "above m", or, if that is not
-    allowable, into "below m" and "at least m". With ``relaxed``, first into two
-    halves that divide the records at m. A node that no attribute can cut is a
-    group.
+    allowable, into "below m" and "at least m". A node that no attribute can cut
+    is a group.
+
+    With ``relaxed`` such a node is still cut into halves that divide the records
+    at m between them. Halves come last, because a cut that separates no values
+    gains little: cutting into halves from the start, as LeFevre et al. do, loses
+    three times as much on Adult. So the relaxed groups refine the strict ones
+    and never lose more, but their intervals may overlap.
     """
 
     name = "mondrian"

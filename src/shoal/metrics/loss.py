@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.kernels.costs import attribute_losses
+from shoal.kernels.threads import on_threads
 from shoal.table import EncodedTable, Partition, Recoding
 
 __all__ = ["Loss", "attribute_ncp", "gcp", "measure"]
@@ -60,7 +61,14 @@ def attribute_ncp(table: EncodedTable, attribute: int, partition: Partition) -> 
 
 def gcp(table: EncodedTable, recoding: Recoding) -> float:
     """Global certainty penalty of a recoding."""
-    return _mean([attribute_ncp(table, a, p) for a, p in enumerate(recoding.partitions)], table)
+    return _mean(_all_ncp(table, recoding), table)
+
+
+def _all_ncp(table: EncodedTable, recoding: Recoding) -> tuple[float, ...]:
+    attributes = range(len(recoding.partitions))
+    return on_threads(
+        lambda a, partition: attribute_ncp(table, a, partition), attributes, recoding.partitions
+    )
 
 
 def _mean(ncp: Sequence[float], table: EncodedTable) -> float:
@@ -85,7 +93,7 @@ def measure(
     starred
         For each attribute, which records carry a star.
     """
-    ncp = [attribute_ncp(table, a, p) for a, p in enumerate(recoding.partitions)]
+    ncp = _all_ncp(table, recoding)
     any_star = np.zeros(table.n, dtype=bool)
     for stars in starred:
         any_star |= stars

@@ -73,7 +73,7 @@ class AlphaK(Model):
         return {"alpha": plain(self.alpha), "k": self.k}
 
     def rules(self) -> tuple[Rule, ...]:
-        return (Rule(SIZE, min(self.smallest_class, 2**62)), Rule(ALPHA, *limited(self.alpha)))
+        return (Rule(SIZE, self.smallest_class), Rule(ALPHA, *limited(self.alpha)))
 
     def possible(self, whole: WholeTable) -> bool:
         # With persons, alpha * records bounds what classes that share persons can hold.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from shoal.errors import PolicyError
-from shoal.kernels.rules import CLOSE, SIZE, SPREAD, Rules
+from shoal.kernels.rules import CLOSE, SAFE, SIZE, SPREAD, Rules
 from shoal.models.base import Model, Rule
 from shoal.models.counting import table_histograms
 from shoal.table import EncodedTable
@@ -21,6 +21,7 @@ def rules_for(table: EncodedTable, models: Sequence[Model]) -> Rules:
     Every model about sensitive values applies to each sensitive column; (k, e)
     to the numeric ones. A model that is not `local` (unique distinct l) gets
     the part of it that concerns one group alone: see `whole_table_only`.
+    Parameters beyond int64 are cut to a number that no table reaches either.
     """
     require_columns(table, models)
     whole = table_histograms(table, np.zeros(table.n, dtype=np.int64))
@@ -34,10 +35,10 @@ def rules_for(table: EncodedTable, models: Sequence[Model]) -> Rules:
     return Rules(
         kind=np.array([r.kind for _, r in rules], dtype=np.int64),
         column=np.array([column for column, _ in rules], dtype=np.int64),
-        a=np.array([r.a for _, r in rules], dtype=np.int64),
+        a=np.array([min(r.a, SAFE) for _, r in rules], dtype=np.int64),
         b=np.array([r.b for _, r in rules], dtype=np.int64),
         x=np.array([r.x for _, r in rules], dtype=np.float64),
-        smallest=min(max((m.smallest_class for m in models), default=1), 2**62),
+        smallest=min(max((m.smallest_class for m in models), default=1), SAFE),
         start=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         total=np.concatenate([np.zeros(0, np.int64), *(h.total for h in whole)]),
         number=np.concatenate([np.zeros(0), *numbers]).astype(np.float64),

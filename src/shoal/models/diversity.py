@@ -42,8 +42,8 @@ def share_text(whole: WholeTable) -> str:
     return f"{whole.top_value} is {share:.1f}% of the {whole.unit} (column {whole.column})"
 
 
-def _at_least_l(l: int) -> int:
-    # Kernels count in int64; no table has 2**62 records, so the answer stays "no".
+def _divisor(l: int) -> int:
+    # numpy divides by int64 only; no table has 2**62 records, so the answer is the same
     return min(l, 2**62)
 
 
@@ -74,7 +74,7 @@ class FrequencyL(Model):
 
     def holds(self, classes: ClassHistograms) -> NDArray[np.bool_]:
         # l * r_1 <= n_e  iff  r_1 <= floor(n_e / l), which cannot overflow
-        return np.asarray(classes.largest <= classes.sizes // _at_least_l(self.l), dtype=np.bool_)
+        return np.asarray(classes.largest <= classes.sizes // _divisor(self.l), dtype=np.bool_)
 
     def level(self, classes: ClassHistograms) -> int | None:
         return int((classes.sizes // classes.largest).min()) if classes.classes else None
@@ -83,7 +83,7 @@ class FrequencyL(Model):
         return {"l": self.l}
 
     def rules(self) -> tuple[Rule, ...]:
-        return (Rule(FREQUENCY, _at_least_l(self.l)),)
+        return (Rule(FREQUENCY, self.l),)
 
     def possible(self, whole: WholeTable) -> bool:
         # With persons, sum the condition over classes: someone in several classes
@@ -125,14 +125,15 @@ class UniqueDistinctL(FrequencyL):
 
     def holds(self, classes: ClassHistograms) -> NDArray[np.bool_]:
         diverse = super().holds(classes)
-        leftover = classes.sizes % _at_least_l(self.l)
+        leftover = classes.sizes % _divisor(self.l)
         return diverse if int(leftover.sum()) < self.l else diverse & (leftover == 0)
 
     def residual_classes(self, classes: ClassHistograms) -> int:
         """How many classes took in residual records, for reports."""
-        return int(np.count_nonzero(classes.sizes % _at_least_l(self.l)))
+        return int(np.count_nonzero(classes.sizes % _divisor(self.l)))
 
     def level(self, classes: ClassHistograms) -> int | None:
+        """The largest l that holds; smaller ones need not: 3 + 3 does not split into pairs."""
         highest = super().level(classes)
         if highest is None:
             return None
@@ -178,8 +179,7 @@ class DistinctL(Model):
         return {"l": self.l}
 
     def rules(self) -> tuple[Rule, ...]:
-        l = _at_least_l(self.l)
-        return (Rule(SIZE, l), Rule(DISTINCT, l))
+        return (Rule(SIZE, self.l), Rule(DISTINCT, self.l))
 
     def refusal(self, whole: WholeTable) -> str:
         return (
@@ -239,8 +239,8 @@ class RecursiveL(Model):
         return {"c": plain(self.c), "l": self.l}
 
     def rules(self) -> tuple[Rule, ...]:
-        l = min(self.l, 2**52)  # as a float in the rule
-        return (Rule(SIZE, l), Rule(RECURSIVE, *limited(self.c), float(l)))
+        as_float = float(min(self.l, 2**52))
+        return (Rule(SIZE, self.l), Rule(RECURSIVE, *limited(self.c), as_float))
 
     def refusal(self, whole: WholeTable) -> str:
         return (

@@ -55,7 +55,7 @@ class EntropyL(Model):
         return math.ceil(self.l)
 
     def holds(self, classes: ClassHistograms) -> NDArray[np.bool_]:
-        least = min(self.smallest_class, 2**62)
+        least = self.smallest_class
         large = (classes.sizes >= least) & (classes.distinct >= least)
         uniform = classes.largest * classes.distinct == classes.mass
         surplus = _entropies(classes) - _log(self.l)
@@ -79,8 +79,8 @@ class EntropyL(Model):
         return {"l": plain(self.l)}
 
     def rules(self) -> tuple[Rule, ...]:
-        least = min(self.smallest_class, 2**62)
-        return (Rule(SIZE, least), Rule(ENTROPY, least, 1, math.nextafter(_log(self.l), math.inf)))
+        least = self.smallest_class
+        return (Rule(SIZE, least), Rule(ENTROPY, least, 1, _log(self.l)))
 
     def refusal(self, whole: WholeTable) -> str:
         return (

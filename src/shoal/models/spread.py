@@ -70,7 +70,7 @@ class KE(Model):
         return {"k": self.k, "e": plain(self.e)}
 
     def rules(self) -> tuple[Rule, ...]:
-        return (Rule(SIZE, min(self.smallest_class, 2**62)), Rule(SPREAD, x=float(self.e)))
+        return (Rule(SIZE, self.smallest_class), Rule(SPREAD, x=float(self.e)))
 
     def refusal(self, whole: WholeTable) -> str:
         start = f"no (k, e)-anonymous release with {self} exists: "

@@ -1,0 +1,17 @@
+"""Kernels release the GIL: a few threads use all cores without a second process."""
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+
+def on_threads(function: Callable[..., Result], *columns: Sequence[Any]) -> tuple[Result, ...]:
+    """``tuple(map(function, *columns))`` on as many threads as there are cores."""
+    threads = min(len(columns[0]), os.cpu_count() or 1)
+    if threads < 2:
+        return tuple(map(function, *columns))
+    with ThreadPoolExecutor(threads) as pool:
+        return tuple(pool.map(function, *columns))

@@ -1,0 +1,8 @@
+"""Slow twins of every fast function, readable beside the papers.
+
+The twins live in one file a subject; this one gathers them under one name.
+"""
+
+from naive_curve import *  # noqa: F403
+from naive_models import *  # noqa: F403
+from naive_mondrian import *  # noqa: F403
