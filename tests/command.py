@@ -44,7 +44,7 @@ def shoal(*args: object) -> Result:
 
 def shoal_process(*args: object, **options: Any) -> Result:
     """Run the command in a process of its own, exactly as a user does."""
-    command = [sys.executable, "-m", "shoal", *map(str, args)]
+    command = [str(Path(sys.executable).with_name("shoal")), *map(str, args)]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=120, **options
     )

@@ -18,8 +18,8 @@ __all__ = ["UNDECIDED", "Facts", "Proposal", "Role", "is_code", "propose_roles"]
 
 Role = Literal["identifier", "person", "qi", "sensitive", "plain"]
 UNDECIDED = "not recognised: decide"
-OTHERS_KNOW = "others can know it"
-NOT_TO_INFER = "must not be inferred"
+KNOWN = "known"
+PRIVATE = "private"
 
 FEW_ROWS = 20
 """In a table this short that values differ says nothing about them."""
@@ -28,37 +28,43 @@ FEW_VALUES = 20
 TELLING_SHARE = 0.1
 """Unrecognised values that single out this share of the records are dropped."""
 
-PERSON = frozenset(
+
+def _set(words: str) -> frozenset[str]:
+    """Long lists of words are easier to read and to extend as one text."""
+    return frozenset(words.split())
+
+
+PERSON = _set(
     "person people patient pat subject customer client member user respondent student pupil "
     "employee worker participant beneficiary insured individual citizen resident donor voter "
-    "applicant borrower driver owner".split()
+    "applicant borrower driver owner"
 )
-ID = frozenset("id ids nbr uuid guid pid uid identifier pseudonym hash".split())
-NUMBERING = ID | frozenset("nr no num number key ref index serial account code row record".split())
-COUNTS = frozenset("num number count cnt n nr total".split())
-CODES = frozenset("id code type category class".split())
+ID = _set("id ids nbr uuid guid pid uid identifier pseudonym hash")
+NUMBERING = ID | _set("nr no num number key ref index serial account code row record")
+COUNTS = _set("num number count cnt n nr total")
+CODES = _set("id code type category class")
 WHOLE_NAMES = frozenset({"name", "first", "last", "middle"})
-NAME_PARTS = frozenset("first last middle full given family maiden birth".split())
+NAME_PARTS = _set("first last middle full given family maiden birth")
 
-NAMES_A_PERSON = frozenset(
+NAMES_A_PERSON = _set(
     "ssn socialsecurity socialsecuritynumber email emailaddress phone telephone mobile "
     "cellphone fax passport iban creditcard cardnumber bankaccount surname forename firstname "
     "lastname fullname givenname familyname middlename maidenname nickname username login "
     "url website ip ipaddress macaddress mrn medicalrecord medicalrecordnumber licenseplate "
     "numberplate vin street address streetaddress homeaddress taxid nino nhsnumber latlong "
-    "latitude longitude lat lon lng gps coordinates photo signature".split()
+    "latitude longitude lat lon lng gps coordinates photo signature"
 )
 
-OCCUPATION = frozenset("occupation occ occp profession".split())
+OCCUPATION = _set("occupation occ occp profession")
 
 KNOWN_TO_OTHERS: Mapping[str, frozenset[str]] = {
-    topic: frozenset(words.split())
+    topic: _set(words)
     for topic, words in {
         "age or birth": "age agep ages birth born birthday birthdate dob dateofbirth birthyear yob",
         "sex": "sex gender",
         "origin": "race ethnicity ethnic ethnicgroup nationality citizenship origin country "
         "native ancestry language birthplace pobp immigrant migrant hispanic",
-        "place": "zip zipcode zcta post postal postcode plz city town village municipality "
+        "place": "zip zipcode zcta postal postcode plz city town village municipality "
         "county state province region district canton department puma tract neighbourhood "
         "neighborhood borough suburb place location residence geo area",
         "family": "marital maritalstatus marst married marriage relationship family household "
@@ -75,7 +81,7 @@ KNOWN_TO_OTHERS: Mapping[str, frozenset[str]] = {
 }
 
 SENSITIVE: Mapping[str, frozenset[str]] = {
-    topic: frozenset(words.split())
+    topic: _set(words)
     for topic, words in {
         "health": "disease diseases illness diagnosis diagnoses diag dx icd condition comorbidity "
         "hiv aids cancer tumor tumour diabetes diabetic stroke asthma hepatitis covid infection "
@@ -139,23 +145,21 @@ def _propose(column: Facts, occupation: Role, is_person: bool) -> Proposal:
     if column.distinct == 0:
         return Proposal("plain", "empty")
     if _names_a_person(column):
-        return Proposal("identifier", "its name says that it names people")
+        return Proposal("identifier", "its name says it names people")
     if is_person:
-        return Proposal(
-            "person", f"an id that repeats: {column.distinct:,} persons, several records each"
-        )
+        return Proposal("person", f"an id that repeats: {column.distinct:,} persons")
     known = _topic(column.name, KNOWN_TO_OTHERS)
     numbering = bool(NUMBERING & set(words)) or _is_person_id(words)
     if numbering and column.all_differ and known != "age or birth":
-        return Proposal("identifier", "an id: a different value in every record")
+        return Proposal("identifier", "an id, different in every record")
     if not _is_count(column):
         if OCCUPATION & set(words):
-            why = OTHERS_KNOW if occupation == "qi" else NOT_TO_INFER
-            return Proposal(occupation, f"occupation: {why}")
+            why = KNOWN if occupation == "qi" else PRIVATE
+            return Proposal(occupation, f"{why}: occupation")
         if topic := _topic(column.name, SENSITIVE):
-            return Proposal("sensitive", f"{topic}: {NOT_TO_INFER}")
+            return Proposal("sensitive", f"{PRIVATE}: {topic}")
     if known:
-        return Proposal("qi", f"{known}: {OTHERS_KNOW}")
+        return Proposal("qi", f"{KNOWN}: {known}")
     return _propose_by_values(column, words)
 
 
@@ -166,13 +170,13 @@ def _propose_by_values(column: Facts, words: list[str]) -> Proposal:
     if ID & set(words) and _repeats_like_persons(column, 0.2):
         return Proposal("identifier", "an id that repeats: it names people or groups")
     if column.kind == "date":
-        return Proposal("qi", "dates: others can know them")
+        return Proposal("qi", f"{KNOWN}: dates")
     if column.rows >= FEW_ROWS:
         if column.all_differ:
-            return Proposal("identifier", "a different value in every record")
+            return Proposal("identifier", "different in every record")
         if column.alone > TELLING_SHARE * column.rows:
             share = column.alone / column.rows
-            return Proposal("identifier", f"in {share:.0%} of the records a value nobody else has")
+            return Proposal("identifier", f"{share:.0%} have a value of their own")
     return Proposal("plain", UNDECIDED)
 
 

@@ -139,9 +139,11 @@ class Inspection:
         ]
 
     def rows_of_text(self) -> list[tuple[str, ...]]:
-        """The table that a person reads: a header, then a row a column."""
+        """The table that a person reads: a header, then a row a column of the data."""
         header = ("column", "kind", "distinct", "missing", "role", "max l", "why")
-        return [header, *(_row_of_text(column) for column in self.columns)]
+        rows = [_row_of_text(column) for column in self.columns]
+        used = [i for i in range(len(header)) if any(row[i] for row in rows)]
+        return [tuple(row[i] for i in used) for row in (header, *rows)]
 
     def __repr__(self) -> str:
         table = self.rows_of_text()

@@ -52,8 +52,7 @@ def _unwind(lanes, bits):
 @kernel
 def _flips(last, flips, bits):
     """Bit j of a flip: parity of the bits above j of the last axis."""
-    for r in range(len(flips)):
-        flips[r] = 0
+    flips[:] = np.uint32(0)
     for level in range(bits - 1, 0, -1):
         below = np.uint32((1 << level) - 1)
         for r in range(len(flips)):
@@ -78,18 +77,10 @@ def _interleave(lanes, flips, bits, words):
 
 
 @kernel
-def hilbert_keys(codes, axes, grid, start, bits, begin, end, words):
-    """Keys of the records begin..end into ``words`` (words, n), most significant first.
-
-    ``codes`` is int32 (d, n), of which the rows `axes` are used in that order;
-    ``grid[start[i] + code]`` (uint32) is the cell of
-    axis i's code among ``2**bits`` cells.
-    """
-    lanes = np.zeros((len(axes), LANES), dtype=np.uint32)
-    flips = np.empty(LANES, dtype=np.uint32)
-    keys = np.empty((len(words), LANES), dtype=np.uint64)
+def _keys(codes, axes, grid, start, bits, begin, end, words, lanes, flips, keys):
+    """`hilbert_keys` with its scratch: lanes (d, LANES), flips (LANES,), keys (words, LANES)."""
     for at in range(begin, end, LANES):
-        count = min(LANES, end - at)
+        count = LANES if LANES < end - at else end - at
         for i in range(len(axes)):
             row, column, cells = lanes[i], codes[axes[i]], grid[start[i] :]
             for r in range(count):
@@ -101,3 +92,16 @@ def hilbert_keys(codes, axes, grid, start, bits, begin, end, words):
         for w in range(len(words)):
             for r in range(count):
                 words[w, at + r] = keys[w, r]
+
+
+def hilbert_keys(codes, axes, grid, start, bits, begin, end, words):
+    """Keys of the records begin..end into ``words`` (words, n), most significant first.
+
+    ``codes`` is int32 (d, n), of which the rows `axes` are used in that order;
+    ``grid[start[i] + code]`` (uint32) is the cell of axis i's code among
+    ``2**bits`` cells.
+    """
+    lanes = np.zeros((len(axes), LANES), dtype=np.uint32)
+    flips = np.empty(LANES, dtype=np.uint32)
+    keys = np.empty((len(words), LANES), dtype=np.uint64)
+    _keys(codes, axes, grid, start, bits, begin, end, words, lanes, flips, keys)

@@ -50,48 +50,44 @@ def fill_span(row, pad, codes, order, position, weight):
 
 @kernel
 def fill_tree(row, pad, codes, order, costs, attribute):
-    """Weighted loss between each record and the one before it."""
+    """Weighted loss between each record and the one after it."""
     weight = costs.weight[attribute]
-    row[: pad + 1] = 0.0
-    before = codes[order[0]]
-    for i in range(1, len(order)):
-        code = codes[order[i]]
-        loss = range_loss(costs, attribute, min(before, code), max(before, code))
-        row[pad + i] = weight * loss
-        before = code
+    row[:] = 0.0
+    code = codes[order[0]]
+    for i in range(len(order) - 1):
+        after = codes[order[i + 1]]
+        low, high = (code, after) if code < after else (after, code)
+        row[pad + i] = weight * range_loss(costs, attribute, low, high)
+        code = after
 
 
 @kernel
-def fill_set(row, pad, codes, order, size):
-    """Distance from each record to the next with the same value."""
-    last = np.full(size, -1, dtype=np.int64)
+def fill_set(row, pad, codes, order, last):
+    """Distance from each record to the next with the same value; `last` is -1 per code."""
     row[:] = FAR
     for i in range(len(order)):
         code = codes[order[i]]
         if last[code] >= 0:
-            row[pad + last[code]] = min(i - last[code], 1 << 24)
+            distance = np.float32(i - last[code])
+            row[pad + last[code]] = distance if distance < FAR else FAR
         last[code] = i
 
 
-@kernel
 def fill_line(line, costs, rows, matrix, order):
     """Fill all rows of a line; ``rows`` are the attributes that vary."""
-    for r in range(len(rows)):
-        a = rows[r]
-        start = costs.start[a]
-        weight = costs.weight[a]
-        row = line.value[r]
+    for row, a in zip(line.value, rows, strict=True):
         if costs.form[a] == SPAN:
-            position = costs.position[start : start + costs.size[a]]
-            fill_span(row, line.pad, matrix[a], order, position, weight)
+            position = costs.position[costs.start[a] : costs.start[a] + costs.size[a]]
+            fill_span(row, line.pad, matrix[a], order, position, costs.weight[a])
         elif costs.form[a] == TREE:
             fill_tree(row, line.pad, matrix[a], order, costs, a)
         else:
-            fill_set(row, line.pad, matrix[a], order, costs.size[a])
+            last = np.full(costs.size[a], -1, dtype=np.int64)
+            fill_set(row, line.pad, matrix[a], order, last)
 
 
 @kernel
-def _widen_span(value, high, low, cost, cap):
+def _widen_range(value, high, low, cost, cap):
     """Take one more record into the windows and add what they cost now."""
     for r in range(len(cost)):
         v = value[r]
@@ -101,14 +97,6 @@ def _widen_span(value, high, low, cost, cap):
         low[r] = w
         loss = h - w
         cost[r] += loss if loss < cap else cap
-
-
-@kernel
-def _widen_tree(value, high, cost):
-    for r in range(len(cost)):
-        h = high[r] if high[r] > value[r] else value[r]
-        high[r] = h
-        cost[r] += h
 
 
 @kernel
@@ -144,28 +132,22 @@ def _extremum(value, size, sign, out, other):
 
 
 @kernel
-def _span_costs(value, end, k, cap, cost, spare):
-    """Add one SPAN attribute; lane r's windows end at value[end + r]."""
+def _range_costs(value, end, k, tree, cap, cost, spare):
+    """Add one SPAN or TREE attribute; lane r's windows end at value[end + r].
+
+    A tree's s records have s - 1 steps between them, of which the largest
+    counts: the same as a span whose low end is 0.
+    """
     lanes = cost.shape[1]
-    reach = value[end - k + 1 : end + lanes]
-    high = _extremum(reach, k, np.float32(1.0), spare[0], spare[1])[:lanes]
-    low = _extremum(reach, k, np.float32(-1.0), spare[2], spare[3])[:lanes]
+    reach = value[end - k + 1 : end + lanes - tree]
+    high = _extremum(reach, k - tree, np.float32(1.0), spare[0], spare[1])[:lanes]
+    low = _extremum(reach, k - tree, np.float32(-1.0), spare[2], spare[3])[:lanes]
+    keep = np.float32(tree - 1)
     for r in range(lanes):
-        low[r] = -low[r]
+        low[r] *= keep
     for s in range(k, 2 * k):
         begin = end - s + 1
-        _widen_span(value[begin : begin + lanes], high, low, cost[s - k], cap)
-
-
-@kernel
-def _tree_costs(value, end, k, cost, spare):
-    """Add one TREE attribute: s records have s - 1 steps between them."""
-    lanes = cost.shape[1]
-    reach = value[end - k + 2 : end + lanes]
-    high = _extremum(reach, k - 1, np.float32(1.0), spare[0], spare[1])[:lanes]
-    for s in range(k, 2 * k):
-        begin = end - s + 2
-        _widen_tree(value[begin : begin + lanes], high, cost[s - k])
+        _widen_range(value[begin : begin + lanes], high, low, cost[s - k], cap)
 
 
 @kernel
@@ -188,12 +170,11 @@ def window_costs(line, k, at, cost, spare):
     end = line.pad + at
     for row in range(len(line.form)):
         value = line.value[row]
-        if line.form[row] == SPAN:
-            _span_costs(value, end, k, line.scale[row], cost, spare)
-        elif line.form[row] == TREE:
-            _tree_costs(value, end, k, cost, spare)
-        else:
+        if line.form[row] == SET:
             _set_costs(value, end, k, line.scale[row], cost, spare)
+        else:
+            tree = 1 if line.form[row] == TREE else 0
+            _range_costs(value, end, k, tree, line.scale[row], cost, spare)
 
 
 @kernel
@@ -216,7 +197,7 @@ def _extend(cost, k, opt, at, best, choice):
 
 
 @kernel
-def _key_costs(spot, k, at, cost):
+def key_costs(spot, k, at, cost):
     """The extent along the curve in place of the NCP: what paper 004 calls HilbFast."""
     lanes = cost.shape[1]
     ends = spot[at : at + lanes]
@@ -228,64 +209,34 @@ def _key_costs(spot, k, at, cost):
                 row[r] = ends[r] - begins[r]
         else:
             for r in range(lanes):
-                row[r] = ends[r] - spot[max(0, at + r + 1 - s)]
+                row[r] = ends[r] - spot[at + r + 1 - s if at + r + 1 > s else 0]
 
 
 @kernel
-def best_prefixes(line, spot, k, n, lanes, opt, size):
+def best_prefixes(line, spot, k, n, cost, spare, opt, size):
     """Optimum of the first 0..n records, and the size of the last group of each.
 
     ``opt`` is float64 (2k + n + 1,), ``size`` float64 (n + 1,): the same width
     as the optima, so that both are chosen in one vector step. ``spot``, unless
     empty, replaces the line: the loss is the distance between spots.
+    ``cost`` (k, lanes) and ``spare`` (4, lanes + k) are scratch, lanes <= n.
     """
-    lanes = min(lanes, n)
-    cost = np.empty((k, lanes), dtype=np.float32)
-    spare = np.empty((4, lanes + k), dtype=np.float32)
+    lanes = cost.shape[1]
     opt[: 3 * k] = np.inf
     opt[2 * k] = 0.0
     for begin in range(0, n, lanes):
-        at = min(begin, n - lanes)  # the last chunk overlaps the one before: same answers
+        # the last chunk overlaps the one before: the same answers again
+        at = begin if begin < n - lanes else n - lanes
         if len(spot) > 0:
-            _key_costs(spot, k, at, cost)
+            key_costs(spot, k, at, cost)
         else:
             window_costs(line, k, at, cost, spare)
         for block in range(0, lanes, k):
             first = at + block
-            count = min(k, lanes - block)
+            count = k if k < lanes - block else lanes - block
             best = opt[2 * k + first + 1 : 2 * k + first + 1 + count]
             choice = size[first + 1 : first + 1 + count]
             _extend(cost[:, block : block + count], k, opt, first, best, choice)
-
-
-@kernel
-def join(line, spot, k, middle, lanes, front, back):
-    """Where the best cut of the whole passes the middle: ``(i, j)`` of its group i..j.
-
-    ``front[2k + i]`` is the optimum of the first i records, ``back[2k + j]`` that
-    of the last j. Either no group straddles the middle (i == j), or one does.
-    """
-    n = len(front) + len(back) - 4 * k - 2
-    least = front[2 * k + middle] + back[2 * k + n - middle]
-    first, last = middle, middle
-    cost = np.empty((k, lanes), dtype=np.float32)
-    spare = np.empty((4, lanes + k), dtype=np.float32)
-    for at in range(middle, middle + 2 * k - 1, lanes):
-        if len(spot) > 0:
-            _key_costs(spot, k, at, cost)
-        else:
-            window_costs(line, k, at, cost, spare)
-        for s in range(k, 2 * k):
-            for r in range(lanes):
-                j = at + r + 1
-                i = j - s
-                if i >= middle or i < 0 or j > n:
-                    continue
-                total = front[2 * k + i] + s * np.float64(cost[s - k, r]) + back[2 * k + n - j]
-                if total < least:
-                    least = total
-                    first, last = i, j
-    return first, last
 
 
 @kernel
@@ -312,6 +263,8 @@ def best_offsets(costs, matrix, order, k, spot=None):
         Loss and int32 codes (d, n) of the quasi-identifiers.
     order : int64 array
         Records along the line.
+    k : int
+        Smallest group.
     spot : float64 array, optional
         Ascending place of each record of `order` on the line; then the extent
         of a group on the line is its loss, instead of the NCP.
@@ -323,46 +276,85 @@ def best_offsets(costs, matrix, order, k, spot=None):
         return np.arange(n + 1, dtype=np.int64)
     spot = np.zeros(0) if spot is None else spot
     lanes = int(np.clip((1 << 16) // k, 64, 512))
-    if n < max(ALONE, 8 * k):
-        size = _solve(costs, matrix, order, spot, k, n, lanes)[2]
-        cuts = np.empty(n // k + 1, dtype=np.int64)
-        count = walk_back(size, n, cuts)
-        return np.concatenate([[0], cuts[:count][::-1]]).astype(np.int64)
-    return _from_both_ends(costs, matrix, order, spot, k, lanes)
+    if n >= max(ALONE, 8 * k):
+        return _from_both_ends(costs, matrix, order, spot, k, lanes)
+    half = _solve(costs, matrix, order, spot, k, n, lanes)
+    return np.append(0, half.cuts(n)[::-1])
+
+
+class Half(NamedTuple):
+    """A line and the optima of its prefixes."""
+
+    line: Line
+    spot: np.ndarray
+    opt: np.ndarray
+    size: np.ndarray
+
+    def cuts(self, end):
+        """Ends of the groups of the first `end` records, the last one first."""
+        cuts = np.empty(len(self.size), dtype=np.int64)
+        return cuts[: walk_back(self.size, end, cuts)]
 
 
 def _from_both_ends(costs, matrix, order, spot, k, lanes):
     """Solve front and back half at once, and find the group where they meet: still exact."""
     n = len(order)
     middle = n // 2
-    reach = middle + 2 * k + lanes  # the straddling groups end before this
-    back_spot = (spot[-1] - spot[middle:][::-1]) if len(spot) else spot
+    reach = middle + 2 * k + lanes  # no group that straddles the middle ends beyond
+    backwards = order[middle:][::-1].copy()
+    spot_back = spot[-1] - spot[middle:][::-1] if len(spot) else spot
     with ThreadPoolExecutor(1) as pool:
-        other = pool.submit(
-            _solve, costs, matrix, order[middle:][::-1].copy(), back_spot, k, n - middle, lanes
-        )
-        line, front, front_size = _solve(
-            costs, matrix, order[:reach], spot[:reach], k, middle, lanes
-        )
-        _, back, back_size = other.result()
-    first, last = join(line, spot[:reach], k, middle, lanes, front, back)
-    cuts = np.empty(n // k + 2, dtype=np.int64)
-    head = cuts[: walk_back(front_size, first, cuts)].copy()
-    tail = cuts[: walk_back(back_size, n - last, cuts)]
-    return np.unique(np.concatenate([[0], head, [first, last], n - tail, [n]]))
+        other = pool.submit(_solve, costs, matrix, backwards, spot_back, k, n - middle, lanes)
+        front = _solve(costs, matrix, order[:reach], spot[:reach], k, middle, lanes)
+        back = other.result()
+    first, last = _join(front, back, k, n, lanes)
+    ends = [[0, first, last, n], front.cuts(first), n - back.cuts(n - last)]
+    return np.unique(np.concatenate(ends))
+
+
+def _join(front, back, k, n, lanes):
+    """The group ``first..last`` of the best cut that straddles the middle; empty if none does.
+
+    The cheapest of all ways to join an optimal front, one straddling group and
+    an optimal back is the optimum of the whole.
+    """
+    middle = len(front.size) - 1
+    least = front.opt[2 * k + middle] + back.opt[2 * k + n - middle]
+    first, last = middle, middle
+    cost, spare = _scratch(k, lanes)
+    sizes = np.arange(k, 2 * k)[:, None]
+    for at in range(middle, middle + 2 * k - 2, lanes):
+        if len(front.spot):
+            key_costs(front.spot, k, at, cost)
+        else:
+            window_costs(front.line, k, at, cost, spare)
+        ends = np.arange(at + 1, at + 1 + lanes)[None, :]
+        begins = ends - sizes
+        before = np.where(begins < middle, front.opt[2 * k + np.minimum(begins, middle)], np.inf)
+        total = before + sizes * cost.astype(np.float64) + back.opt[2 * k + n - ends]
+        best = np.unravel_index(np.argmin(total), total.shape)
+        if total[best] < least:
+            least = total[best]
+            first, last = int(begins[best]), int(ends[0, best[1]])
+    return first, last
 
 
 def _solve(costs, matrix, order, spot, k, n, lanes):
-    """Line of these records, optima of its prefixes up to n, and their last groups."""
+    """Optima of the prefixes up to n of these records."""
     varying = (costs.size > 1) & (costs.weight > 0)
     rows = np.flatnonzero(varying) if len(spot) == 0 else np.zeros(0, dtype=np.int64)
     form, weight = costs.form[rows], costs.weight[rows]
     scale = np.where(form == SET, weight / costs.size[rows], weight).astype(np.float32)
-    pad = 2 * k
-    value = np.empty((len(rows), pad + len(order)), dtype=np.float32)
-    line = Line(form, scale, value, pad)
+    value = np.empty((len(rows), 2 * k + len(order)), dtype=np.float32)
+    line = Line(form, scale, value, 2 * k)
     fill_line(line, costs, rows, matrix, order)
-    opt = np.empty(2 * k + n + 1)
-    size = np.empty(n + 1)
-    best_prefixes(line, spot, k, n, lanes, opt, size)
-    return line, opt, size
+    opt, size = np.empty(2 * k + n + 1), np.empty(n + 1)
+    best_prefixes(line, spot, k, n, *_scratch(k, min(lanes, n)), opt, size)
+    return Half(line, spot, opt, size)
+
+
+def _scratch(k, lanes):
+    """Costs and running extrema of one chunk of window ends."""
+    cost = np.empty((k, lanes), dtype=np.float32)
+    spare = np.empty((4, lanes + k), dtype=np.float32)
+    return cost, spare

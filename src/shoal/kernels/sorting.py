@@ -15,12 +15,9 @@ DIGIT = 11
 
 
 @kernel
-def radix_sort(packed, other, low):
-    """Sort by the bits from `low` up, stable; returns the array that holds the result."""
-    passes = (64 - low + DIGIT - 1) // DIGIT
-    buckets = 1 << DIGIT
+def _radix(packed, other, low, counts):
+    passes, buckets = counts.shape
     mask = np.uint64(buckets - 1)
-    counts = np.zeros((passes, buckets), dtype=np.int64)
     for i in range(len(packed)):
         rest = packed[i] >> np.uint64(low)
         for p in range(passes):
@@ -42,6 +39,13 @@ def radix_sort(packed, other, low):
             count[digit] += 1
         packed, other = other, packed
     return packed
+
+
+def radix_sort(packed, low):
+    """Sort by the bits from `low` up, stable; the input is used as scratch."""
+    passes = (64 - low + DIGIT - 1) // DIGIT
+    counts = np.zeros((passes, 1 << DIGIT), dtype=np.int64)
+    return _radix(packed, np.empty_like(packed), low, counts)
 
 
 @kernel
@@ -66,10 +70,10 @@ def _bits_at(words, record, place, count):
 
 @kernel
 def _differ(words, a, b):
-    for w in range(len(words)):
-        if words[w, a] != words[w, b]:
-            return True
-    return False
+    w = 0
+    while w < len(words) and words[w, a] == words[w, b]:
+        w += 1
+    return w < len(words)
 
 
 @kernel
@@ -121,26 +125,14 @@ def _pack_next(words, order, positions, run, place, count, number_bits, packed):
 
 
 @kernel
-def _rearrange(packed, number_bits, positions, order, same):
-    """Put the members of the mixed runs into their new order."""
+def _rearrange(packed, number_bits, positions, old, order, same):
+    """Put the members of the mixed runs, `old` in their order so far, into the new one."""
     mask = (np.uint64(1) << np.uint64(number_bits)) - np.uint64(1)
-    old = np.empty(len(packed), dtype=np.int64)
-    for m in range(len(packed)):
-        old[m] = order[positions[m]]
     for m in range(len(packed)):
         order[positions[m]] = old[np.int64(packed[m] & mask)]
         same[positions[m]] = m > 0 and (packed[m] ^ packed[m - 1]) <= mask
 
 
-@kernel
-def _bit_length(number):
-    bits = 0
-    while (number >> bits) > 0:
-        bits += 1
-    return bits
-
-
-@kernel
 def order_of_keys(words):
     """Records in ascending order of key; ``words`` is uint64 (words, n), n >= 1.
 
@@ -149,23 +141,32 @@ def order_of_keys(words):
     n = words.shape[1]
     order = np.empty(n, dtype=np.int64)
     same = np.empty(n, dtype=np.bool_)
-    number_bits = max(1, _bit_length(n - 1))
+    number_bits = max(1, (n - 1).bit_length())
     packed = np.empty(n, dtype=np.uint64)
     _pack_first(words, number_bits, packed)
-    packed = radix_sort(packed, np.empty_like(packed), number_bits)
-    _unpack(packed, number_bits, order, same)
-    place = 64 - number_bits
-    positions = np.empty(n, dtype=np.int64)
-    run = np.empty(n, dtype=np.int64)
-    while place < 64 * len(words):
-        found, runs = _mixed_runs(words, order, same, positions, run)
-        if found == 0:
+    _unpack(radix_sort(packed, number_bits), number_bits, order, same)
+    done = 64 - number_bits
+    total = 64 * len(words)
+    while done < total:
+        refined = _refine(words, order, same, done)
+        if refined == 0:
             break
-        number_bits = max(1, _bit_length(found - 1))
-        count = min(64 - number_bits - _bit_length(runs - 1), 64 * len(words) - place)
-        packed = np.empty(found, dtype=np.uint64)
-        _pack_next(words, order, positions, run, place, count, number_bits, packed)
-        packed = radix_sort(packed, np.empty_like(packed), number_bits)
-        _rearrange(packed, number_bits, positions, order, same)
-        place += count
+        done += refined
     return order
+
+
+def _refine(words, order, same, done):
+    """Sort on where keys agree in their first `done` bits; returns by how many bits."""
+    n = len(order)
+    positions, run = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    found, runs = _mixed_runs(words, order, same, positions, run)
+    if found == 0:
+        return 0
+    positions, run = positions[:found], run[:found]
+    number_bits = max(1, (found - 1).bit_length())
+    count = min(64 - number_bits - (runs - 1).bit_length(), 64 * len(words) - done)
+    packed = np.empty(found, dtype=np.uint64)
+    _pack_next(words, order, positions, run, done, count, number_bits, packed)
+    packed = radix_sort(packed, number_bits)
+    _rearrange(packed, number_bits, positions, order[positions], order, same)
+    return count

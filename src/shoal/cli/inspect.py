@@ -1,0 +1,86 @@
+"""``shoal inspect``: look at a table; propose roles for its columns."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from shoal.cli.output import output_options, print_json, progress_bar
+
+if TYPE_CHECKING:
+    from rich.console import OverflowMethod
+
+    from shoal.inspection import Inspection
+
+ROLE_COLOURS = {
+    "identifier": "red",
+    "person": "red",
+    "qi": "yellow",
+    "sensitive": "magenta",
+    "plain": "",
+}
+
+
+@click.command(short_help="Look at a table; propose roles for its columns.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--missing", metavar="TEXT", multiple=True, help="Text that means missing.")
+@output_options
+def inspect(file: Path, missing: tuple[str, ...], quiet: bool, as_json: bool) -> None:
+    """Look at the table in FILE and propose a role for each column.
+
+    Shows kinds, counts and reasons, and how many records are unique on the
+    proposed quasi-identifiers. No cell of the table is shown. The proposal is
+    a start: you decide.
+
+    \b
+    shoal inspect people.csv
+    """
+    from shoal.inspection import inspect as look
+
+    with progress_bar(quiet) as report:
+        report("read", 0, 1)
+        found = look(file, ("", *missing))
+    if as_json:
+        print_json(found.to_dict())
+        return
+    if sys.stdout.isatty():
+        _show(found)
+    else:
+        click.echo(repr(found))
+    if not quiet:
+        click.echo(f"\nnext: shoal policy init {shlex.quote(str(file))}")
+
+
+def _show(found: Inspection) -> None:
+    """The same table and lines as the plain form, in colour and fitted to the terminal."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    header, *rows = found.rows_of_text()
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for title in header:
+        right = title in {"distinct", "missing", "max l"}
+        fixed = title not in {"column", "why"}
+        overflow: OverflowMethod = "ellipsis" if fixed else "fold"
+        table.add_column(
+            title, justify="right" if right else "left", no_wrap=fixed, overflow=overflow
+        )
+    for row, column in zip(rows, found.columns, strict=True):
+        styles = {
+            "role": ROLE_COLOURS[column.role],
+            "why": "bold" if column.undecided else "dim",
+        }
+        cells = zip(header, row, strict=True)
+        table.add_row(*(Text(cell, style=styles.get(title, "")) for title, cell in cells))
+    console = Console(highlight=False)
+    console.print(table)
+    console.print()
+    first, *others = found.summary()
+    console.print(Text(first, style="bold"))
+    for line in others:
+        console.print(Text(line))
