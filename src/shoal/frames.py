@@ -6,11 +6,13 @@ interface; a path is read as a file.
 
 from __future__ import annotations
 
-import re
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shoal.errors import InputError
 from shoal.read import read_table
@@ -21,7 +23,7 @@ __all__ = ["from_arrow", "to_arrow"]
 def to_arrow(data: Any, missing: tuple[str, ...] = ("",)) -> tuple[pa.Table, str]:
     """An Arrow table and the kind of object it came from, for `from_arrow`."""
     if isinstance(data, str | Path):
-        return read_table(data, missing), "pyarrow"
+        return _normalised(read_table(data, missing)), "pyarrow"
     kind = type(data).__module__.split(".")[0].lstrip("_")
     if kind == "pandas":
         return _normalised(_from_pandas(data)), kind
@@ -36,35 +38,96 @@ def to_arrow(data: Any, missing: tuple[str, ...] = ("",)) -> tuple[pa.Table, str
 
 
 def _from_pandas(frame: Any) -> pa.Table:
+    _reject_duplicates([str(name) for name in frame.columns])
     try:
         return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        # Arrow's message quotes a cell; its last part names the column.
-        found = re.search(r"column (\S+)", str(error.args[-1]))
-        column = f"column {found[1]!r}" if found else "a column"
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        # Arrow's message quotes a cell: look for the column ourselves.
+        name = next((name for name in frame.columns if not _converts(frame[name])), None)
+        column = f"column {str(name)!r}" if name is not None else "a column"
         raise InputError(
-            f"{column} mixes values of several types; make them one, for example astype(str)"
+            f"{column} mixes values of several types, or of one that Arrow has not; "
+            "make them one, for example astype(str)"
         ) from None
-    except ValueError:
-        raise InputError("column names must differ; some occur more than once") from None
+
+
+def _converts(column: Any) -> bool:
+    try:
+        pa.Array.from_pandas(column)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        return False
+    return True
 
 
 def _normalised(table: pa.Table) -> pa.Table:
-    """One chunk a column, and text as ordinary strings rather than views."""
+    """One chunk a column, and only types that every later step can handle."""
     names = table.column_names
-    if len(set(names)) < len(names):
-        raise InputError("column names must differ; some occur more than once")
-    columns = []
-    for column in table.columns:
-        values = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-        if pa.types.is_string_view(values):
-            column = column.cast(
-                pa.dictionary(pa.int32(), pa.large_string())
-                if pa.types.is_dictionary(column.type)
-                else pa.large_string()
-            )
-        columns.append(column)
+    _reject_duplicates(names)
+    columns = [_plain(name, table.column(name)) for name in names]
     return pa.table(columns, names=names).unify_dictionaries().combine_chunks()
+
+
+def _reject_duplicates(names: Sequence[str]) -> None:
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        listed = ", ".join(repr(name) for name in twice[:5])
+        raise InputError(f"column names must differ; {listed} occurs more than once")
+
+
+def _plain(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Unusual encodings into usual ones; bytes into text, which must be UTF-8."""
+    kind = column.type
+    if isinstance(kind, pa.BaseExtensionType):
+        column = column.cast(kind.storage_type)
+    elif pa.types.is_run_end_encoded(kind):
+        column = pc.run_end_decode(column)
+    kind = column.type
+    packed = pa.types.is_dictionary(kind)
+    values = kind.value_type if packed else kind
+    if pa.types.is_nested(values) or pa.types.is_interval(values):
+        raise InputError(f"column {name!r}: nested cells ({values}); flatten them, or drop the column")
+    if pa.types.is_float16(values):
+        return column.cast(pa.float32())
+    if _is_bytes(values) or pa.types.is_string_view(values):
+        column = _cast_text(name, column, packed)
+    return _checked_text(name, column)
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_binary_view(kind)
+        or pa.types.is_fixed_size_binary(kind)
+    )
+
+
+def _cast_text(name: str, column: pa.ChunkedArray, packed: bool) -> pa.ChunkedArray:
+    if packed:
+        column = column.cast(column.type.value_type)
+    try:
+        if pa.types.is_fixed_size_binary(column.type):
+            column = column.cast(pa.binary())
+        return column.cast(pa.large_string())
+    except pa.ArrowInvalid:
+        raise _not_text(name) from None
+
+
+def _checked_text(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Arrow trusts whoever made a text column; a broken byte would stop us half-way."""
+    for chunk in column.chunks:
+        texts = chunk.dictionary if pa.types.is_dictionary(chunk.type) else chunk
+        if not (pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type)):
+            break
+        try:
+            texts.validate(full=True)
+        except pa.ArrowInvalid:
+            raise _not_text(name) from None
+    return column
+
+
+def _not_text(name: str) -> InputError:
+    return InputError(f"column {name!r}: its bytes are not UTF-8; make it text, or drop it")
 
 
 def from_arrow(table: pa.Table, kind: str) -> Any:

@@ -133,7 +133,7 @@ class Inspection:
         alone = "are unique" if self.persons is None else "are one person's alone"
         return [
             f"{self.unique:,} of {self.rows:,} records ({self.unique / self.rows:.1%}) {alone} "
-            f"on the {qi} proposed quasi-identifiers",
+            f"on the {qi} proposed quasi-identifier{'s' if qi > 1 else ''}",
             f"{self.small:,} ({self.small / self.rows:.1%}) are in classes smaller than {SMALL}",
             *self.hints,
         ]
@@ -200,7 +200,7 @@ def inspect(data: Any, missing: Sequence[str] = ("",)) -> Inspection:
     table, _ = to_arrow(data, given)
     if table.num_rows == 0:
         raise InputError("the table is empty: it has a header and no records")
-    distincts = {name: _distinct(name, table.column(name), given) for name in table.column_names}
+    distincts = {name: distinct_values(table.column(name), given) for name in table.column_names}
     marked = {name: found for name, d in distincts.items() if (found := _markers(d.values))}
     markers = tuple(m for m in MARKERS if any(m in found for found in marked.values()))
     for name in marked:
@@ -217,15 +217,6 @@ def inspect(data: Any, missing: Sequence[str] = ("",)) -> Inspection:
     )
 
 
-def _distinct(name: str, column: pa.ChunkedArray, missing: tuple[str, ...]) -> Distinct:
-    try:
-        return distinct_values(column, missing)
-    except pa.ArrowNotImplementedError:
-        raise InputError(
-            f"column {name!r}: expected plain values; got nested ones ({column.type})"
-        ) from None
-
-
 def _markers(values: pa.Array) -> set[str]:
     if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
         return set()
@@ -235,7 +226,7 @@ def _markers(values: pa.Array) -> set[str]:
 
 def _columns(rows: int, distincts: dict[str, Distinct]) -> tuple[Column, ...]:
     counts = {name: np.bincount(d.codes + 1, minlength=1) for name, d in distincts.items()}
-    kinds = {name: _kind(name, d) for name, d in distincts.items()}
+    kinds = {name: guess_kind(d.values) for name, d in distincts.items()}
     facts = [
         Facts(
             name=name,
@@ -260,15 +251,15 @@ def _columns(rows: int, distincts: dict[str, Distinct]) -> tuple[Column, ...]:
             # A missing value is a value of its own, here as in every model.
             largest_l=rows // int(counts[fact.name].max()),
         )
-        columns.append(_with_bands(column, distincts[fact.name]) if role == "qi" else column)
+        columns.append(_refined(column, distincts[fact.name]) if role == "qi" else column)
     return tuple(columns)
 
 
-def _kind(name: str, distinct: Distinct) -> tuple[Kind, str]:
-    kind, reason = guess_kind(distinct.values)
-    if kind == "numeric" and is_code(name) and len(distinct.values) <= MOST_CODES:
-        return "categorical", AS_CODES
-    return kind, reason
+def _refined(column: Column, distinct: Distinct) -> Column:
+    """The kind of a quasi-identifier, where its name and values tell more than a run guesses."""
+    if column.kind == "numeric" and is_code(column.name) and column.distinct <= MOST_CODES:
+        return replace(column, kind="categorical", kind_reason=AS_CODES)
+    return _with_bands(column, distinct)
 
 
 def _with_bands(column: Column, distinct: Distinct) -> Column:

@@ -206,7 +206,14 @@ def _check(release: Any, qi: Sequence[str], policy: Policy) -> Verification:
     table, _ = to_arrow(release, policy.missing)
     if table.num_rows == 0:
         raise InputError("the release is empty: it has no records to check")
-    return check_release(table, qi, models_of(policy), policy)
+    names = [name for column in qi for name in _published_names(column, table.column_names)]
+    return check_release(table, names, models_of(policy), policy)
+
+
+def _published_names(column: str, names: Sequence[str]) -> list[str]:
+    """A quasi-identifier as it is called in a release: itself, or its two bounds."""
+    bounds = [f"{column}_min", f"{column}_max"]
+    return bounds if column not in names and set(bounds) <= set(names) else [column]
 
 
 def _check_digest(path: Path, claims: dict[str, Any]) -> None:

@@ -93,7 +93,7 @@ class Policy(BaseModel):
     @field_validator("base", mode="before")
     @classmethod
     def _base_is_a_path(cls, value: Any) -> Any:
-        return Path(value)
+        return Path(value) if isinstance(value, str) else value
 
     @field_validator("weight")
     @classmethod
@@ -177,11 +177,14 @@ class Policy(BaseModel):
         try:
             settings = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            raise PolicyError(f"policy {path}: not TOML: {error}") from None
+            reason = str(error).replace("end of document", f"line {text.count(chr(10)) + 1}, the end")
+            raise PolicyError(f"policy {path}: not TOML: {reason}") from None
+        if "base" in settings:  # ours, not a setting
+            raise PolicyError(f"policy {path}{_line_of(text, ['base'])}: {_unknown('base')}")
         try:
             return cls(**settings, base=path.parent)
         except ValidationError as error:
-            line = _line_of(text, error)
+            line = _line_of(text, _names_in(error))
             raise PolicyError(f"policy {path}{line}: {_first_problem(error)}") from None
 
     def to_toml(self) -> str:
@@ -208,13 +211,20 @@ def _first_problem(error: ValidationError) -> str:
     problem = error.errors()[0]
     where = ".".join(str(part) for part in problem["loc"] if not _is_type_name(part))
     if problem["type"] == "extra_forbidden":
-        known = ", ".join(name for name in Policy.model_fields if name != "base")
-        return f"unknown setting {where!r}; expected one of {known}"
+        return _unknown(where)
     if problem["type"] == "value_error":
         reason = str(problem["ctx"]["error"])
         return f"{where}: {reason}" if where else reason
     expected = problem["msg"].removeprefix("Input should be ").removeprefix("a valid ")
-    return f"{where}: expected {expected}; got {problem['input']!r}"
+    # An order lists values of a column, which may be a sensitive one: never show them.
+    secret = problem["loc"][0] == "order"
+    came = type(problem["input"]).__name__ if secret else repr(problem["input"])
+    return f"{where}: expected {expected}; got {came}"
+
+
+def _unknown(name: str) -> str:
+    known = ", ".join(name for name in Policy.model_fields if name != "base")
+    return f"unknown setting {name!r}; expected one of {known}"
 
 
 def _is_type_name(part: object) -> bool:
@@ -222,12 +232,17 @@ def _is_type_name(part: object) -> bool:
     return part in {"int", "float", "str", "list[str]"} or str(part).startswith("dict[")
 
 
-def _line_of(text: str, error: ValidationError) -> str:
-    """Where the first offending setting stands in the file: ``, line 7``, or nothing."""
+def _names_in(error: ValidationError) -> list[str]:
+    """Names of the first offending setting, outermost first."""
     problem = error.errors()[0]
     names = [part for part in problem["loc"] if isinstance(part, str) and not _is_type_name(part)]
     if not names and (quoted := re.search(r"'([^']+)'", problem["msg"])):
         names = [quoted[1]]
+    return names
+
+
+def _line_of(text: str, names: list[str]) -> str:
+    """Where the innermost name stands in the file: ``, line 7``, or nothing."""
     for name in reversed(names):
         pattern = rf"^\s*\[?\s*(?:[\w\"']+\.)?[\"']?{re.escape(name)}[\"']?\s*(?:=|\.|\])"
         if found := re.search(pattern, text, flags=re.MULTILINE):

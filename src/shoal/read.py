@@ -11,7 +11,10 @@ import codecs
 import csv
 import gzip
 import io
+import json
 import mmap
+import re
+import zlib
 from collections import Counter
 from pathlib import Path
 from typing import IO, Any
@@ -64,18 +67,18 @@ def read_table(path: str | Path, missing: tuple[str, ...] = ("",)) -> pa.Table:
         With one line that says which file, row or column, and what was expected.
     """
     path = Path(path)
-    if path.is_dir():
-        raise InputError(f"{path}: is a directory; expected a file")
-    if not path.exists():
-        raise InputError(f"{path}: no such file")
     readers = {"csv": _read_csv, "parquet": _read_parquet, "arrow": _read_arrow}
     try:
+        if path.is_dir():
+            raise InputError(f"{path}: is a directory; expected a file")
+        if not path.exists():
+            raise InputError(f"{path}: no such file")
         reader = readers.get(file_format(path), _read_jsonl)
         table = reader(path, missing)
-    except PermissionError:
-        raise InputError(f"{path}: may not be read: permission denied") from None
-    except (EOFError, gzip.BadGzipFile) as error:
-        raise InputError(f"{path}: broken gzip file: {error}") from None
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        raise InputError(f"{path}: broken gzip file; fetch or pack it again") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
     _reject_duplicate_names(path, table.column_names)
     if table.num_columns == 0:
         raise InputError(f"{path}: has no columns")
@@ -83,21 +86,19 @@ def read_table(path: str | Path, missing: tuple[str, ...] = ("",)) -> pa.Table:
 
 
 def _read_csv(path: Path, missing: tuple[str, ...]) -> pa.Table:
-    names, delimiter = _csv_header(path)
+    try:
+        names, delimiter, bare = _csv_header(path)
+    except UnicodeDecodeError:
+        raise _utf8_problem(path) or InputError(f"{path}: not UTF-8") from None
     _reject_duplicate_names(path, names)
-    ragged: list[pa.csv.InvalidRow] = []
-
-    def stop_at_ragged_row(row: pa.csv.InvalidRow) -> str:
-        ragged.append(row)
-        return "error"
-
+    if bare:  # Arrow wants at least a line break
+        return pa.table({name: pa.array([], TEXT) for name in names})
     try:
         table = pa.csv.read_csv(
             path,
             parse_options=pa.csv.ParseOptions(
                 delimiter=delimiter,
                 newlines_in_values=_has_quotes(path),
-                invalid_row_handler=stop_at_ragged_row,
                 ignore_empty_lines=len(names) > 1,
             ),
             convert_options=pa.csv.ConvertOptions(
@@ -107,9 +108,9 @@ def _read_csv(path: Path, missing: tuple[str, ...]) -> pa.Table:
                 quoted_strings_can_be_null=True,
             ),
         )
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowInvalid, OSError):
         # Arrow quotes the offending row in its message: never pass that on.
-        raise _csv_problem(path, delimiter, len(names), bool(ragged), error) from None
+        raise _csv_problem(path, delimiter, len(names)) from None
     return table.unify_dictionaries().combine_chunks()
 
 
@@ -119,22 +120,23 @@ def _open_binary(path: Path) -> IO[bytes]:
     return path.open("rb")
 
 
-def _csv_header(path: Path) -> tuple[list[str], str]:
-    """Column names and the delimiter, which is the most frequent one in the header."""
+def _csv_header(path: Path) -> tuple[list[str], str, bool]:
+    """Column names, the delimiter (the most frequent one in the header), and if nothing follows."""
     with _open_binary(path) as binary:
-        reader = io.TextIOWrapper(binary, encoding="utf-8-sig", errors="replace", newline="")
+        reader = io.TextIOWrapper(binary, encoding="utf-8-sig", newline="")
         first = reader.readline()
         if not first.strip():
             raise InputError(f"{path}: is empty; expected a header with column names")
-        counts = Counter(character for character in first if character in DELIMITERS)
+        counts = Counter(re.sub(r'"[^"]*"', "", first))
         delimiter = max(DELIMITERS, key=lambda d: counts[d])
         # A quoted name may contain a line break: let the csv module read on.
         lines = iter(reader.readline, "")
         names = next(csv.reader(_chain(first, lines), delimiter=delimiter))
+        bare = not first.endswith(("\n", "\r")) and next(lines, None) is None
     for position, name in enumerate(names, start=1):
         if not name.strip():
             raise InputError(f"{path}: column {position} of the header has no name")
-    return names, delimiter
+    return names, delimiter, bare
 
 
 def _chain(first: str, rest: Any) -> Any:
@@ -150,50 +152,71 @@ def _has_quotes(path: Path) -> bool:
         return text.find(b'"') >= 0
 
 
-def _csv_problem(
-    path: Path, delimiter: str, columns: int, ragged: bool, error: Exception
-) -> InputError:
+def _csv_problem(path: Path, delimiter: str, columns: int) -> InputError:
     """Find the exact place of what stopped the fast reader, slowly."""
-    where = _find_broken_utf8(path)
-    if where is not None:
-        return InputError(
-            f"{path}, row {where[0]}, byte {where[1]}: not UTF-8; "
-            "convert the file, for example with iconv -f LATIN1 -t UTF-8"
-        )
-    if ragged:
-        line, cells = _find_ragged_row(path, delimiter, columns)
-        return InputError(f"{path}, line {line}: expected {columns} cells; got {cells}")
-    kind = type(error).__name__
-    return InputError(f"{path}: not a readable CSV file ({kind})")
+    return (
+        _utf8_problem(path)
+        or _ragged_problem(path, delimiter, columns)
+        or InputError(f"{path}: not a readable CSV file; has it cells of more than a megabyte?")
+    )
 
 
-def _find_broken_utf8(path: Path) -> tuple[int, int] | None:
-    """Row (the header is row 1) and byte within the file of the first invalid byte."""
+def _utf8_problem(path: Path, quotes: bool = True) -> InputError | None:
+    where = _find_broken_utf8(path, quotes)
+    if where is None:
+        return None
+    return InputError(
+        f"{path}, row {where[0]}, byte {where[1]}: not UTF-8; "
+        "convert the file, for example with iconv -f LATIN1 -t UTF-8"
+    )
+
+
+def _find_broken_utf8(path: Path, quotes: bool) -> tuple[int, int] | None:
+    """Row (the header is row 1) and byte within the file of the first invalid byte.
+
+    With `quotes`, a line break between quotes is part of a cell and ends no row.
+    """
     decoder = codecs.getincrementaldecoder("utf-8")()
-    rows, done = 1, 0
+    rows, done, inside = 1, 0, False
     with _open_binary(path) as file:
         while True:
             block = file.read(1 << 20)
             pending = len(decoder.getstate()[0])
+            broken = None
             try:
                 decoder.decode(block, final=not block)
             except UnicodeDecodeError as error:
-                start = error.start - pending
-                return rows + block[: max(start, 0)].count(b"\n"), done + start + 1
+                broken = error.start - pending
+            good = block if broken is None else block[: max(broken, 0)]
+            parts = good.split(b'"') if quotes else [good]
+            rows += sum(part.count(b"\n") for part in parts[inside::2])
+            inside ^= len(parts) % 2 == 0
+            if broken is not None:
+                return rows, done + broken + 1
             if not block:
                 return None
-            rows += block.count(b"\n")
             done += len(block)
 
 
-def _find_ragged_row(path: Path, delimiter: str, columns: int) -> tuple[int, int]:
+def _ragged_problem(path: Path, delimiter: str, columns: int) -> InputError | None:
+    """The first row with too few or too many cells, by the line it begins on."""
     with _open_binary(path) as binary:
         text = io.TextIOWrapper(binary, encoding="utf-8-sig", newline="")
         rows = csv.reader(text, delimiter=delimiter)
-        for row in rows:
-            if row and len(row) != columns:
-                return rows.line_num, len(row)
-    return 0, 0  # unreachable when Arrow saw a ragged row
+        begins = 1
+        try:
+            for row in rows:
+                if row and len(row) != columns:
+                    got = f"expected {columns} cells; got {len(row)}"
+                    return InputError(f"{path}, line {begins}: {got}{_hint(rows.line_num - begins)}")
+                begins = rows.line_num + 1
+        except csv.Error:  # a cell beyond the limit of the csv module
+            return InputError(f"{path}, line {begins}: a cell has no end{_hint(1)}")
+    return None
+
+
+def _hint(line_breaks: int) -> str:
+    return "; is a quote opened and not closed?" if line_breaks else ""
 
 
 def _read_parquet(path: Path, missing: tuple[str, ...]) -> pa.Table:
@@ -214,25 +237,45 @@ def _read_jsonl(path: Path, missing: tuple[str, ...]) -> pa.Table:
     with _open_binary(path) as file:
         try:
             table = pa.json.read_json(file)
-        except (pa.ArrowException, OSError):
-            raise InputError(_jsonl_problem(path)) from None
+            table.validate(full=True)  # Arrow does not look at the encoding by itself
+        except (pa.ArrowException, UnicodeDecodeError):
+            raise _utf8_problem(path, quotes=False) or _jsonl_problem(path) from None
     return table
 
 
-def _jsonl_problem(path: Path) -> str:
-    """Which line is not an object, without quoting it."""
-    import json
-
+def _jsonl_problem(path: Path) -> InputError:
+    """Which line is not an object like the others, without quoting it."""
+    kinds: dict[str, str] = {}
     with _open_binary(path) as file:
         for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
             try:
-                if line.strip() and not isinstance(json.loads(line), dict):
-                    return f"{path}, line {number}: expected a JSON object a line"
-            except UnicodeDecodeError as error:
-                return f"{path}, row {number}, byte {error.start + 1}: not UTF-8"
-            except ValueError:
-                return f"{path}, line {number}: not JSON; expected one object a line"
-    return f"{path}: is empty, or its objects do not have the same types; expected JSON lines"
+                record = json.loads(line)
+            except (ValueError, RecursionError):
+                return InputError(f"{path}, line {number}: not JSON; expected one object a line")
+            if not isinstance(record, dict):
+                return InputError(f"{path}, line {number}: expected a JSON object a line")
+            for name, value in record.items():
+                kind = _json_kind(value)
+                if kind and kinds.setdefault(name, kind) != kind:
+                    return InputError(
+                        f"{path}, line {number}: {name!r} is {kind} here, {kinds[name]} above; "
+                        "give a name the same type on every line"
+                    )
+    if not kinds:
+        return InputError(f"{path}: is empty; expected JSON lines")
+    return InputError(f"{path}: not readable as JSON lines; has it lines of more than a megabyte?")
+
+
+def _json_kind(value: Any) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "a truth value"
+    if isinstance(value, int | float):
+        return "a number"
+    return "text" if isinstance(value, str) else "nested"
 
 
 def _brief(error: Exception) -> str:

@@ -61,11 +61,9 @@ class Distinct:
 
 def distinct_values(column: pa.ChunkedArray, missing: tuple[str, ...] = ("",)) -> Distinct:
     """Distinct values of a column; nulls, NaN and the texts in `missing` are missing."""
-    array = column.combine_chunks()
-    if isinstance(array, pa.ChunkedArray):
-        array = array.chunk(0) if array.num_chunks else pa.array([], array.type)
-    if not pa.types.is_dictionary(array.type):
-        array = array.dictionary_encode()
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()  # before joining: texts beyond 2 GB do not join
+    array = column.unify_dictionaries().combine_chunks()
     codes = np.asarray(array.indices.cast(pa.int32()).fill_null(-1))
     dictionary = array.dictionary
     return _compact(codes, dictionary, _is_present(dictionary, missing))
@@ -164,7 +162,8 @@ def parse_numbers(values: pa.Array) -> tuple[NDArray[Any], NDArray[np.bool_]]:
 def _exact_or_float(values: pa.Array) -> NDArray[Any]:
     for kind in (pa.int64(), pa.float64()):
         try:
-            return np.asarray(values.cast(kind))
+            # Beyond 64 bits only the nearest float is left, which Arrow calls unsafe.
+            return np.asarray(values.cast(kind, safe=kind == pa.int64()))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             continue
     return np.full(len(values), np.nan)
@@ -181,9 +180,20 @@ def parse_dates(values: pa.Array) -> NDArray[np.int64] | None:
         if _is_text(kind) and _all_match(values, DATE):
             return np.asarray(values.cast(pa.date32()).cast(pa.int32())).astype(np.int64)
         if _is_text(kind):
-            return np.asarray(values.cast(pa.timestamp("us")).cast(pa.int64()))
+            return _parse_times(values)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None
+    return None
+
+
+def _parse_times(values: pa.Array) -> NDArray[np.int64] | None:
+    """Times down to the nanosecond, all with a zone or all without."""
+    for unit in ("us", "ns"):
+        for zone in (None, "UTC"):
+            try:
+                return np.asarray(values.cast(pa.timestamp(unit, zone)).cast(pa.int64()))
+            except pa.ArrowInvalid:
+                continue
     return None
 
 

@@ -66,7 +66,7 @@ def main() -> None:
     except click.exceptions.Exit as done:
         raise SystemExit(done.exit_code) from None
     except click.ClickException as error:
-        error.show()
+        click.echo(f"shoal: {_one_line(error)}", err=True)
         raise SystemExit(2) from None
     except (click.Abort, KeyboardInterrupt):
         click.echo("shoal: stopped", err=True)
@@ -76,3 +76,10 @@ def main() -> None:
     except MemoryError:
         click.echo("shoal: not enough memory for a table of this size", err=True)
         raise SystemExit(2) from None
+
+
+def _one_line(error: click.ClickException) -> str:
+    """Click's message, and where to read on."""
+    message = " ".join(error.format_message().split()).rstrip(".")
+    context = getattr(error, "ctx", None)
+    return f"{message}; see {context.command_path} --help" if context else message

@@ -125,6 +125,8 @@ def _roles(found: Inspection) -> Iterator[str]:
     yield "# Quasi-identifiers, what others can know about a person: generalised."
     yield from _array("qi", [_named(c, True) for c in by_role["qi"]])
     yield "# Columns that must not be inferred: protected by l, t, alpha or e."
+    if len(proposal.sensitive) < len(by_role["sensitive"]):
+        yield "# l cannot protect those commented out: they are published, with a notice."
     yield from _array(
         "sensitive", [_named(c, c.name in proposal.sensitive) for c in by_role["sensitive"]]
     )
@@ -141,7 +143,8 @@ def _roles(found: Inspection) -> Iterator[str]:
 
 
 def _named(column: Column, in_force: bool) -> Line:
-    about = f"{column.reason} ({column.kind}, {column.distinct:,} values)"
+    values = "value" if column.distinct == 1 else "values"
+    about = f"{column.reason} ({column.kind}, {column.distinct:,} {values})"
     if column.role == "sensitive":
         about += f", largest possible l is {column.largest_l:,}"
     return in_force, f"{quoted(column.name)},", about

@@ -74,7 +74,7 @@ def pairs(option: str, values: Iterable[str]) -> dict[str, str] | None:
 
 def number(value: float | None) -> int | float | None:
     """Whole numbers as such: l = 3, not 3.0."""
-    return int(value) if value is not None and value == int(value) else value
+    return int(value) if value is not None and value.is_integer() else value
 
 
 def numbers(option: str, table: dict[str, str] | None) -> dict[str, int | float | None] | None:

@@ -80,7 +80,7 @@ def _interleave(lanes, flips, bits, words):
 def _keys(codes, axes, grid, start, bits, begin, end, words, lanes, flips, keys):
     """`hilbert_keys` with its scratch: lanes (d, LANES), flips (LANES,), keys (words, LANES)."""
     for at in range(begin, end, LANES):
-        count = LANES if LANES < end - at else end - at
+        count = LANES if end - at > LANES else end - at
         for i in range(len(axes)):
             row, column, cells = lanes[i], codes[axes[i]], grid[start[i] :]
             for r in range(count):

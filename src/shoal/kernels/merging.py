@@ -14,8 +14,11 @@ from shoal.kernels.histogram import Records, Tally, add_range, reset
 from shoal.kernels.jit import kernel
 from shoal.kernels.rules import Rules, holds
 
-CHOICES = 3
-"""Beginnings tried for the run that ends with a group: more hardly lower the loss."""
+CHOICES = 16
+"""Beginnings tried for the run that ends with a group: 3 lose up to 10 percent more."""
+
+PATIENCE = 32
+"""A failing run is asked again after it has grown by one part in this many."""
 
 
 class Groups(NamedTuple):
@@ -132,10 +135,16 @@ def cheapest_runs(judge, groups, run, budget, opt, first):
         reset(judge.tally)
         _begin_walk(run, groups, g)
         tried = 0
+        wait = 0  # a long run that fails is not asked again at every step
         j = g
         while j >= 0 and tried < CHOICES:
             _step_back(judge, groups, run, j)
-            if opt[j] < np.inf and _passes(judge):
+            wait -= 1
+            if opt[j] == np.inf or (wait > 0 and j > 0):
+                pass
+            elif not _passes(judge):
+                wait = (g - j) // PATIENCE
+            else:
                 tried += 1
                 size = groups.offsets[g + 1] - groups.offsets[j]
                 total = opt[j] + size * _run_loss(judge.costs, run)

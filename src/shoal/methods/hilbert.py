@@ -125,13 +125,13 @@ def _keys(
     grid = np.concatenate(cells)
     rows = np.array(axes, dtype=np.int64)
     words = np.empty((key_words(len(axes), bits), n), dtype=np.uint64)
-    halves = [(0, n)] if n < ALONE else [(0, n // 2), (n // 2, n)]
-    with ThreadPoolExecutor(len(halves)) as pool:
-        list(
-            pool.map(
-                lambda half: hilbert_keys(matrix, rows, grid, start, bits, *half, words), halves
-            )
-        )
+    bounds = [0, n] if n < ALONE else [0, n // 2, n]
+
+    def fill(begin: int, end: int) -> None:
+        hilbert_keys(matrix, rows, grid, start, bits, begin, end, words)
+
+    with ThreadPoolExecutor(len(bounds) - 1) as pool:
+        list(pool.map(fill, bounds[:-1], bounds[1:]))
     return words
 
 

@@ -14,7 +14,7 @@ from shoal.table import EncodedTable, Partition
 
 __all__ = ["merge_along"]
 
-BUDGET = 32
+BUDGET = 64
 """How often a walk may pass over a record, on average, before groups are halved in number."""
 
 
@@ -30,6 +30,10 @@ def merge_along(partition: Partition, table: EncodedTable, models: Sequence[Mode
     ----------
     partition : Partition
         Groups in their order along a line on which neighbours are similar.
+    table : EncodedTable
+        The records; a table with persons counts persons.
+    models : sequence of Model
+        What every group must satisfy.
     """
     records, tally = tally_inputs(table)
     judge = Judge(rules_for(table, models), records, tally, table.costs, table.matrix)
