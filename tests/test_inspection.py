@@ -255,6 +255,13 @@ def test_k_and_l_fit_the_table_and_can_be_overridden() -> None:
         large.policy(nonsense=1)
 
 
+def test_an_override_takes_a_column_out_of_its_proposed_role() -> None:
+    found = inspect(shoal.datasets.census(500))
+    policy = found.policy(sensitive="salary", plain=["occupation"], identifier=["race"])
+    assert (policy.sensitive, policy.plain) == (("salary",), ("occupation",))
+    assert "race" not in policy.qi
+
+
 def test_undecided_columns_get_no_role() -> None:
     policy = inspect(table(age=[1, 2], gauge=["a", "b"])).policy()
     assert policy.plain == ()

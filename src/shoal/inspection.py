@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -22,7 +22,7 @@ from shoal._roles import UNDECIDED, Facts, Role, is_code, propose_roles
 from shoal.classes import class_ids
 from shoal.errors import InputError
 from shoal.frames import to_arrow
-from shoal.policy import Kind, Policy
+from shoal.policy import ROLES, Kind, Policy
 from shoal.values import Distinct, distinct_values, guess_kind
 
 __all__ = ["Column", "Inspection", "inspect"]
@@ -90,16 +90,19 @@ class Inspection:
         left out, as the table allows; a sensitive column for which not even
         l = 2 is possible then gets no role, since l holds for every sensitive
         column or for none. Columns that were not recognised get no role
-        either: a run publishes them as they are and says so.
+        either: a run publishes them as they are and says so. A column that
+        `overrides` gives a role loses the proposed one.
         """
         diverse = [c for c in self.columns if c.role == "sensitive" and c.largest_l > 1]
         shapes = [c for c in self.columns if c.role == "qi" and c.kind_reason in REFINED]
-        person = self.named("person")
+        roles = {
+            "identifier": self.named("identifier"),
+            "qi": self.named("qi"),
+            "sensitive": tuple(c.name for c in diverse) or self.named("sensitive"),
+        }
         proposal = Policy.parse(
-            identifier=self.named("identifier"),
-            qi=self.named("qi"),
-            sensitive=tuple(c.name for c in diverse) or self.named("sensitive"),
-            person=person[0] if person else None,
+            **_without(roles, overrides),
+            person=next((n for n in self.named("person") if n not in _claimed(overrides)), None),
             k=self._sensible_k(),
             l=_sensible_l([c.largest_l for c in diverse]),
             kind={c.name: c.kind for c in shapes},
@@ -296,6 +299,22 @@ def _class_sizes(
             class_of_pair[pairs] = ids
             return np.bincount(class_of_pair, minlength=count)[ids]
     return np.bincount(ids, minlength=count)[ids]
+
+
+def _claimed(overrides: Mapping[str, Any]) -> set[str]:
+    """Columns that the caller gives a role."""
+    claimed: set[str] = set()
+    for role in (*ROLES, "person"):
+        names = overrides.get(role) or ()
+        claimed |= {names} if isinstance(names, str) else set(names)
+    return claimed
+
+
+def _without(
+    roles: Mapping[str, Sequence[str]], overrides: Mapping[str, Any]
+) -> dict[str, tuple[str, ...]]:
+    claimed = _claimed(overrides)
+    return {role: tuple(n for n in names if n not in claimed) for role, names in roles.items()}
 
 
 def _sensible_l(largest: Sequence[int]) -> int | None:
