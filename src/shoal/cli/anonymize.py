@@ -57,7 +57,8 @@ def anonymize(
     unknown = [n for n in plain_columns(release.table.column_names, policy) if n not in release.qi]
     undeclared = [name for name in unknown if name not in policy.plain]
     if undeclared:
-        notice(f"published as they are, having no role: {', '.join(undeclared)}", quiet)
+        more = f" and {len(undeclared) - 5} more" if len(undeclared) > 5 else ""
+        notice(f"published as is, having no role: {', '.join(undeclared[:5])}{more}", quiet)
     for line in release.manifest["notices"]:
         notice(line, quiet)
     if as_json:

@@ -105,12 +105,6 @@ def _step_back(judge, groups, run, g):
 
 
 @kernel
-def _passes(judge):
-    tally = judge.tally
-    return holds(judge.rules, tally.count[0], tally.histogram, tally.touched, tally.n_touched[0])
-
-
-@kernel
 def _run_loss(costs, run):
     """Weighted NCP of the run."""
     loss = 0.0
@@ -129,10 +123,11 @@ def cheapest_runs(judge, groups, run, budget, opt, first):
     A prefix that cannot be merged into passing runs is infinitely dear. Returns
     False if the budget, in records walked over, ran out before the end.
     """
+    tally = judge.tally
     opt[0] = 0.0
     for g in range(len(groups.offsets) - 1):
         opt[g + 1] = np.inf
-        reset(judge.tally)
+        reset(tally)
         _begin_walk(run, groups, g)
         tried = 0
         wait = 0  # a long run that fails is not asked again at every step
@@ -142,7 +137,9 @@ def cheapest_runs(judge, groups, run, budget, opt, first):
             wait -= 1
             if opt[j] == np.inf or (wait > 0 and j > 0):
                 pass
-            elif not _passes(judge):
+            elif not holds(
+                judge.rules, tally.count[0], tally.histogram, tally.touched, tally.n_touched[0]
+            ):
                 wait = (g - j) // PATIENCE
             else:
                 tried += 1
