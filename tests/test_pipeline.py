@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import naive_models
 import shoal
 from random_tables import microdata
-from shoal.errors import InfeasibleError, VerificationError
+from shoal.errors import InfeasibleError, PolicyError, VerificationError
 from shoal.methods import METHODS
 from shoal.pipeline import models_of
 
@@ -205,3 +205,11 @@ def test_the_manifest_holds_no_cell_of_the_input():
     text = json.dumps(release.manifest)
     for column in table.columns:
         assert not any(cell in text for cell in column.to_pylist())
+
+
+def test_a_model_without_a_column_to_look_at_does_not_hold_in_vain():
+    table = pa.table({"age": [1, 1, 1, 1], "disease": ["a", "b", "c", "d"]})
+    with pytest.raises(PolicyError, match="numeric sensitive column"):
+        shoal.verify(table, qi=["age"], sensitive=["disease"], k=2, e=5)
+    with pytest.raises(PolicyError, match="sensitive column"):
+        shoal.verify(table, qi=["age"], l=2)

@@ -178,6 +178,10 @@ def _checks(
             numbers=ranked.numbers,
         )
         checks += [_check(m, name, classes) for m in about_sensitive if m.applies(classes)]
+    checked = {check.asked for check in checks}
+    for model in models:
+        if str(model) not in checked:  # a model that looked at nothing would hold in vain
+            raise PolicyError(f"{model}: needs a numeric sensitive column; none is declared")
     return checks
 
 

@@ -23,10 +23,12 @@ from shoal.kernels.histogram import Records, Tally, add, reset
 from shoal.kernels.jit import kernel
 from shoal.kernels.rules import Rules, holds
 
-# These kernels own no array, so they need not count references to any: with five
-# tuples of arrays passed down the counting takes half of the time, more with threads.
+# These kernels own no array, so they need not count references to any: with tuples
+# of arrays passed down, the counting takes half of the time, more with threads.
 BORROWED = {"_nrt": False, "no_cfunc_wrapper": True}
 inner = kernel(**BORROWED, no_cpython_wrapper=True)  # called from kernels only
+# Called from one place: part of its caller, so that LLVM does not optimise it twice.
+spliced = kernel(**BORROWED, no_cpython_wrapper=True, inline="always")
 
 WORD_BITS = 63  # int64 without its sign: numba turns mixed signedness into floats
 DEPTH = 64  # the smaller part goes first, so log2(n) nodes wait at most
@@ -242,7 +244,7 @@ def sides_hold(rows, begin, end, a, pivot, ties, guard):
     return True
 
 
-@inner
+@spliced
 def choose_pivot(rows, begin, end, a, middle, guard, halves):
     """The first allowable cut around the median code.
 
@@ -271,7 +273,7 @@ def choose_pivot(rows, begin, end, a, middle, guard, halves):
     return verdict, 0, 0, 0
 
 
-@inner
+@spliced
 def widest_cut(rows, costs, guard, scratch, top, halves):
     """The cut of the widest attribute that has an allowable one.
 
@@ -297,7 +299,7 @@ def widest_cut(rows, costs, guard, scratch, top, halves):
     return -1, 0, 0, 0
 
 
-@inner
+@spliced
 def find_cut(rows, costs, guard, scratch, top):
     """The widest strict cut or, when relaxed and there is none, the widest into halves."""
     if (scratch.end[top] - scratch.begin[top]) // 2 >= guard.rules.smallest:
@@ -334,7 +336,7 @@ def divide(key, column, spare, mask, pivot, ties):
         column[left + i] = spare[i]
 
 
-@inner
+@spliced
 def apply_cut(rows, begin, end, a, pivot, ties):
     """Permute the words of a node so that its two parts are ranges."""
     own = rows.word[a]
@@ -348,7 +350,7 @@ def apply_cut(rows, begin, end, a, pivot, ties):
     divide(key, key, spare, mask, pivot, ties)
 
 
-@inner
+@spliced
 def push_parts(costs, scratch, top, cut):
     """Replace the top node by its parts, the smaller one above."""
     a, pivot, ties, size = cut
