@@ -7,7 +7,7 @@ interface; a path is read as a file.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,15 +82,41 @@ def _plain(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     elif pa.types.is_run_end_encoded(kind):
         column = pc.run_end_decode(column)
     kind = column.type
-    packed = pa.types.is_dictionary(kind)
-    values = kind.value_type if packed else kind
+    values = kind.value_type if pa.types.is_dictionary(kind) else kind
     if pa.types.is_nested(values) or pa.types.is_interval(values):
         raise InputError(f"column {name!r}: nested cells ({values}); flatten them, or drop the column")
     if pa.types.is_float16(values):
         return column.cast(pa.float32())
+    try:
+        return _utf8(column, values)
+    except pa.ArrowInvalid:
+        raise InputError(
+            f"column {name!r}: its bytes are not UTF-8; make it text, or drop it"
+        ) from None
+
+
+def _utf8(column: pa.ChunkedArray, values: pa.DataType) -> pa.ChunkedArray:
+    """Bytes and views as ordinary text; `ArrowInvalid` if a text is not UTF-8."""
     if _is_bytes(values) or pa.types.is_string_view(values):
-        column = _cast_text(name, column, packed)
-    return _checked_text(name, column)
+        chunks = [_by_value(chunk, _as_text) for chunk in column.chunks]
+        return pa.chunked_array(chunks) if chunks else pa.chunked_array([], pa.large_string())
+    if pa.types.is_string(values) or pa.types.is_large_string(values):
+        for chunk in column.chunks:  # Arrow trusts whoever made it
+            _by_value(chunk, lambda texts: texts.validate(full=True) or texts)
+    return column
+
+
+def _by_value(chunk: pa.Array, change: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    """Change the values of an array, each distinct one once if it is dictionary-encoded."""
+    if pa.types.is_dictionary(chunk.type):
+        return pa.DictionaryArray.from_arrays(chunk.indices, change(chunk.dictionary))
+    return change(chunk)
+
+
+def _as_text(values: pa.Array) -> pa.Array:
+    if pa.types.is_fixed_size_binary(values.type):
+        values = values.cast(pa.binary())
+    return values.cast(pa.large_string())
 
 
 def _is_bytes(kind: pa.DataType) -> bool:
@@ -100,34 +126,6 @@ def _is_bytes(kind: pa.DataType) -> bool:
         or pa.types.is_binary_view(kind)
         or pa.types.is_fixed_size_binary(kind)
     )
-
-
-def _cast_text(name: str, column: pa.ChunkedArray, packed: bool) -> pa.ChunkedArray:
-    if packed:
-        column = column.cast(column.type.value_type)
-    try:
-        if pa.types.is_fixed_size_binary(column.type):
-            column = column.cast(pa.binary())
-        return column.cast(pa.large_string())
-    except pa.ArrowInvalid:
-        raise _not_text(name) from None
-
-
-def _checked_text(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Arrow trusts whoever made a text column; a broken byte would stop us half-way."""
-    for chunk in column.chunks:
-        texts = chunk.dictionary if pa.types.is_dictionary(chunk.type) else chunk
-        if not (pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type)):
-            break
-        try:
-            texts.validate(full=True)
-        except pa.ArrowInvalid:
-            raise _not_text(name) from None
-    return column
-
-
-def _not_text(name: str) -> InputError:
-    return InputError(f"column {name!r}: its bytes are not UTF-8; make it text, or drop it")
 
 
 def from_arrow(table: pa.Table, kind: str) -> Any:

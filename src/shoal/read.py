@@ -234,13 +234,21 @@ def _read_arrow(path: Path, missing: tuple[str, ...]) -> pa.Table:
 
 
 def _read_jsonl(path: Path, missing: tuple[str, ...]) -> pa.Table:
-    with _open_binary(path) as file:
-        try:
-            table = pa.json.read_json(file)
-            table.validate(full=True)  # Arrow does not look at the encoding by itself
-        except (pa.ArrowException, UnicodeDecodeError):
-            raise _utf8_problem(path, quotes=False) or _jsonl_problem(path) from None
+    try:
+        table = _parse_jsonl(path)
+        times = [field.name for field in table.schema if pa.types.is_timestamp(field.type)]
+        if times:  # Arrow takes texts for times: read them as they were written
+            as_text = pa.schema([(name, pa.string()) for name in times])
+            table = _parse_jsonl(path, as_text).select(table.column_names)
+        table.validate(full=True)  # Arrow does not look at the encoding by itself
+    except (pa.ArrowException, UnicodeDecodeError):
+        raise _utf8_problem(path, quotes=False) or _jsonl_problem(path) from None
     return table
+
+
+def _parse_jsonl(path: Path, known: pa.Schema | None = None) -> pa.Table:
+    with _open_binary(path) as file:
+        return pa.json.read_json(file, parse_options=pa.json.ParseOptions(explicit_schema=known))
 
 
 def _jsonl_problem(path: Path) -> InputError:
