@@ -22,7 +22,7 @@ def main() -> None:
         if source is None:
             continue
         table, settings = source
-        for method in METHODS:
+        for method in sorted(METHODS.keys() - {"anatomy"}):  # which does not generalise
             for option in ({}, {"fast": True}) if method == "hilbert" else ({},):
                 losses = [
                     shoal.anonymize(table, **settings, k=k, method=method, option=option).loss.gcp

@@ -22,7 +22,7 @@ LAYERS = [
     ["methods", "verification", "_roles"],
     ["manifest", "inspection"],
     ["release"],
-    ["pipeline"],
+    ["pipeline", "proof"],
     ["cli"],
 ]
 LAYER_OF = {name: depth for depth, names in enumerate(LAYERS) for name in names}

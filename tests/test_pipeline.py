@@ -16,7 +16,7 @@ import shoal
 from random_tables import microdata
 from shoal.errors import InfeasibleError, PolicyError, VerificationError
 from shoal.methods import METHODS
-from shoal.pipeline import models_of
+from shoal.models import models_of
 
 MODELS = [
     {"k": 1},
@@ -30,6 +30,7 @@ MODELS = [
     {"k": 2, "e": 10},
     {"k": 3, "l": 2, "t": 0.4},
 ]
+GENERALISING = sorted(set(METHODS) - {"anatomy"})  # which publishes two tables: test_anatomy
 OPTIONS = {"hilbert": [{}, {"fast": True}], "mondrian": [{}, {"relaxed": True}]}
 
 
@@ -55,13 +56,13 @@ def assert_models_hold(release, models, sensitive):
             assert all(naive_models.holds(model, classes, ordered)), (model, name)
 
 
-@pytest.mark.parametrize("method", sorted(METHODS))
+@pytest.mark.parametrize("method", GENERALISING)
 @settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_every_release_satisfies_its_models(method, data):
     table, roles = data.draw(microdata())
     asked = data.draw(st.sampled_from(MODELS))
-    option = data.draw(st.sampled_from(OPTIONS[method]))
+    option = data.draw(st.sampled_from(OPTIONS.get(method, [{}])))
     layout = data.draw(st.sampled_from(["cells", "bounds"]))
     sensitive = ["income"] if "e" in asked else ["disease", "income"]
     if "e" in asked:
@@ -95,7 +96,7 @@ def _codes(table, name):
     return [order.get(v, len(order)) for v in cells]
 
 
-@pytest.mark.parametrize("method", sorted(METHODS))
+@pytest.mark.parametrize("method", GENERALISING)
 @settings(max_examples=80, deadline=None)
 @given(data=st.data())
 def test_models_count_persons_where_a_person_column_is_declared(method, data):

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from shoal import datasets, errors
     from shoal.hierarchy import Hierarchy
     from shoal.inspection import inspect
-    from shoal.pipeline import anonymize, verify
+    from shoal.pipeline import anonymize
     from shoal.policy import Policy
+    from shoal.proof import verify
     from shoal.release import Release
 
 __all__ = [
@@ -43,7 +44,7 @@ _HOMES = {
     "Release": "shoal.release",
     "anonymize": "shoal.pipeline",
     "inspect": "shoal.inspection",
-    "verify": "shoal.pipeline",
+    "verify": "shoal.proof",
 }
 _MODULES = frozenset({"datasets", "errors"})
 

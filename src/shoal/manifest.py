@@ -14,16 +14,19 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from shoal._version import __version__
 from shoal.errors import InputError
-from shoal.policy import Policy
+from shoal.policy import MODEL_SETTINGS, Policy
+from shoal.publish import Published
 from shoal.table import EncodedTable
 from shoal.verification import Verification
 
 __all__ = ["FORMAT", "build_manifest", "load_manifest", "policy_from_manifest", "risk_of"]
 
 FORMAT = 1
-MODEL_SETTINGS = ("k", "l", "l_reading", "c", "t", "alpha", "e")
 
 
 def build_manifest(
@@ -33,11 +36,13 @@ def build_manifest(
     *,
     method: dict[str, Any],
     loss: dict[str, Any],
-    qi: tuple[str, ...],
-    columns: list[str],
+    published: Published,
+    class_sizes: NDArray[np.int64],
 ) -> dict[str, Any]:
-    """Everything the release claims about itself."""
-    sizes = verification.class_sizes
+    """Everything the release claims about itself.
+
+    `class_sizes` counts the records that share their published quasi-identifiers.
+    """
     return {
         "format": FORMAT,
         "versions": {
@@ -50,8 +55,8 @@ def build_manifest(
         "method": method,
         "release": {
             "records": verification.records,
-            "columns": columns,
-            "qi": list(qi),
+            "columns": published.table.column_names,
+            "qi": list(published.qi),
             "layout": policy.layout,
             "order": "input" if policy.keep_order else "canonical",
         },
@@ -61,27 +66,28 @@ def build_manifest(
         },
         "models": [check.to_dict() for check in verification.checks],
         "classes": {
-            "count": verification.classes,
-            "smallest": int(sizes.min()),
-            "largest": int(sizes.max()),
+            "count": len(class_sizes),
+            "smallest": int(class_sizes.min()),
+            "largest": int(class_sizes.max()),
         },
         "loss": loss,
-        "risk": risk_of(verification),
-        "notices": _notices(policy),
+        "risk": risk_of(class_sizes),
+        "notices": _notices(policy, published),
     }
 
 
-def risk_of(verification: Verification) -> dict[str, float]:
+def risk_of(class_sizes: NDArray[np.int64]) -> dict[str, float]:
     """Chance that a record is re-identified by someone who knows all its quasi-identifiers."""
-    sizes = verification.class_sizes
     return {
-        "highest": round(1 / int(sizes.min()), 9),
-        "average": round(verification.classes / verification.records, 9),
+        "highest": round(1 / int(class_sizes.min()), 9),
+        "average": round(len(class_sizes) / int(class_sizes.sum()), 9),
     }
 
 
-def _notices(policy: Policy) -> list[str]:
+def _notices(policy: Policy, published: Published) -> list[str]:
     notices = []
+    if published.sensitive_table is not None:
+        notices.append("quasi-identifiers are exact: who is in the table is not protected")
     if policy.keep_order:
         notices.append("rows keep the input's order, which can betray who they are")
     if policy.person is not None:

@@ -12,29 +12,28 @@ from pydantic import ValidationError
 
 from shoal.classes import class_ids
 from shoal.encode import encode
-from shoal.errors import InputError, PolicyError
+from shoal.errors import PolicyError
 from shoal.frames import to_arrow
-from shoal.manifest import build_manifest, load_manifest, policy_from_manifest
+from shoal.manifest import build_manifest
 from shoal.methods import get_method
 from shoal.methods.base import Method, Options, Outcome, Run
 from shoal.methods.repair import merge_along
 from shoal.metrics.loss import measure
 from shoal.models import (
     Model,
-    build_models,
     check_eligible,
+    models_of,
     union_closed,
     whole_table_only,
 )
 from shoal.policy import Policy
-from shoal.publish import publish
+from shoal.publish import Published, publish
 from shoal.recode import STAR, RecodedColumn, recode
-from shoal.release import Release, manifest_path
+from shoal.release import Release
 from shoal.table import EncodedTable, Partition, Recoding
-from shoal.verification import Verification, check_release
-from shoal.write import sha256_of
+from shoal.verification import Verification, check_release, check_separated
 
-__all__ = ["anonymize", "models_of", "verify"]
+__all__ = ["anonymize", "check_published"]
 
 Progress = Callable[[str, float, float], None]
 
@@ -70,7 +69,7 @@ def anonymize(
     True
     """
     report = progress or (lambda stage, done, total: None)
-    policy = _policy(policy, settings)
+    policy = Policy.of(policy, settings)
     models = models_of(policy)
     method, options = _method(policy, models)
 
@@ -84,21 +83,24 @@ def anonymize(
     outcome = method.run(table, models, options, run)
     report("recode", 0, 1)
     recoding, recoded = _settled(table, models, outcome)
-    published = publish(source, recoded, policy)
+    published = publish(source, recoded, policy, outcome.separated)
     report("verify", 0, 1)
     persons = None if table.person is None else table.person[published.rows]
-    verification = check_release(published.table, published.qi, models, policy, person=persons)
+    verification = check_published(published, models, policy, persons)
     verification.raise_if_failed()
     report("measure", 0, 1)
-    loss = measure(table, recoding, verification.class_sizes, [_starred(c) for c in recoded])
+    # Released in two tables, records are told apart by their exact quasi-identifiers.
+    apart = outcome.separated is not None
+    sizes = recoding.partitions[0].sizes if apart else verification.class_sizes
+    loss = measure(table, recoding, sizes, [_starred(c) for c in recoded])
     manifest = build_manifest(
         policy,
         table,
         verification,
         method={"name": method.name, "options": options.model_dump(), **outcome.facts},
         loss=loss.to_dict(),
-        qi=published.qi,
-        columns=published.table.column_names,
+        published=published,
+        class_sizes=sizes,
     )
     return Release(
         table=published.table,
@@ -110,49 +112,8 @@ def anonymize(
         manifest=manifest,
         kind=kind,
         persons=persons,
+        sensitive_table=published.sensitive_table,
     )
-
-
-def verify(
-    release: Any, manifest: str | Path | None = None, policy: Policy | None = None,
-    **settings: Any,
-) -> Verification:  # fmt: skip
-    """Check a released table against its manifest, or against models given here.
-
-    Parameters
-    ----------
-    release
-        A file name, or a table as `anonymize` takes it.
-    manifest
-        The manifest's file name; beside the release if not given.
-    policy, **settings
-        Where there is no manifest: roles and models to check, by name.
-    """
-    if policy is not None or settings:
-        policy = _policy(policy, settings)
-        return _check(release, policy.qi, policy)
-    if manifest is None and not isinstance(release, str | Path):
-        raise PolicyError("verify: give the manifest, or the columns and models to check")
-    path = Path(manifest) if manifest is not None else manifest_path(Path(release))
-    claims = load_manifest(path)
-    policy = policy_from_manifest(claims, path)
-    if isinstance(release, str | Path):
-        _check_digest(Path(release), claims)
-    return _check(release, policy.qi, policy)
-
-
-def models_of(policy: Policy) -> tuple[Model, ...]:
-    """The models a policy asks for."""
-    return build_models(
-        k=policy.k, l=policy.l, l_reading=policy.l_reading, c=policy.c,
-        t=policy.t, alpha=policy.alpha, e=policy.e,
-    )  # fmt: skip
-
-
-def _policy(policy: Policy | str | Path | None, settings: dict[str, Any]) -> Policy:
-    if isinstance(policy, str | Path):
-        policy = Policy.load(policy)
-    return policy.override(**settings) if policy is not None else Policy.parse(**settings)
 
 
 def _method(policy: Policy, models: Sequence[Model]) -> tuple[Method, Options]:
@@ -160,8 +121,10 @@ def _method(policy: Policy, models: Sequence[Model]) -> tuple[Method, Options]:
     only_k = all(not model.about_sensitive for model in models)
     method = get_method(policy.method or ("hilbert" if only_k else "mondrian"))
     refused = whole_table_only(models)
-    if refused:
-        raise PolicyError(f"method {method.name}: cannot promise {refused[0]}; no method here can")
+    if refused and not method.unique_groups:
+        raise PolicyError(f"method {method.name}: cannot promise {refused[0]}; anatomy can")
+    if reason := method.refusal(models):
+        raise PolicyError(f"method {method.name}: {reason}")
     try:
         return method, method.options(**policy.option)
     except ValidationError as error:
@@ -196,30 +159,19 @@ def _settled(
         recoded = recode(table, recoding)
 
 
+def check_published(
+    published: Published,
+    models: Sequence[Model],
+    policy: Policy,
+    persons: NDArray[np.int32] | None,
+) -> Verification:
+    """Verify a release, in one table or two."""
+    if published.sensitive_table is not None:
+        return check_separated(published.table, published.sensitive_table, models, policy)
+    return check_release(published.table, published.qi, models, policy, person=persons)
+
+
 def _starred(column: RecodedColumn) -> NDArray[np.bool_]:
     star = column.texts.index(STAR) if STAR in column.texts else -1
     starred: NDArray[np.bool_] = (column.text_of_group == star)[column.groups]
     return starred
-
-
-def _check(release: Any, qi: Sequence[str], policy: Policy) -> Verification:
-    table, _ = to_arrow(release, policy.missing)
-    if table.num_rows == 0:
-        raise InputError("the release is empty: it has no records to check")
-    names = [name for column in qi for name in _published_names(column, table.column_names)]
-    return check_release(table, names, models_of(policy), policy)
-
-
-def _published_names(column: str, names: Sequence[str]) -> list[str]:
-    """A quasi-identifier as it is called in a release: itself, or its two bounds."""
-    bounds = [f"{column}_min", f"{column}_max"]
-    return bounds if column not in names and set(bounds) <= set(names) else [column]
-
-
-def _check_digest(path: Path, claims: dict[str, Any]) -> None:
-    claimed = claims["release"].get("sha256")
-    if path.is_file() and claimed is not None and sha256_of(path) != claimed:
-        raise InputError(
-            f"{path}: is not the file its manifest describes (SHA-256 differs); "
-            "find the right manifest, or check with --qi and -k"
-        )

@@ -36,6 +36,7 @@ Reading = Literal["frequency", "distinct", "entropy", "recursive", "unique"]
 Layout = Literal["cells", "bounds"]
 Number = int | float
 
+MODEL_SETTINGS = ("k", "l", "l_reading", "c", "t", "alpha", "e")
 ROLES = ("identifier", "qi", "sensitive", "plain")
 
 
@@ -154,6 +155,13 @@ class Policy(BaseModel):
         except ValidationError as error:
             raise PolicyError(_first_problem(error)) from None
 
+    @classmethod
+    def of(cls, policy: Policy | str | Path | None, settings: Mapping[str, Any]) -> Policy:
+        """A policy, or the one in a file, with settings that override it."""
+        if isinstance(policy, str | Path):
+            policy = cls.load(policy)
+        return policy.override(**settings) if policy is not None else cls.parse(**settings)
+
     def override(self, **settings: Any) -> Policy:
         """This policy with the given settings in place of its own; tables are merged."""
         merged: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
@@ -177,7 +185,9 @@ class Policy(BaseModel):
         try:
             settings = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            reason = str(error).replace("end of document", f"line {text.count(chr(10)) + 1}, the end")
+            reason = str(error).replace(
+                "end of document", f"line {text.count(chr(10)) + 1}, the end"
+            )
             raise PolicyError(f"policy {path}: not TOML: {reason}") from None
         if "base" in settings:  # ours, not a setting
             raise PolicyError(f"policy {path}{_line_of(text, ['base'])}: {_unknown('base')}")

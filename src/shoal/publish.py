@@ -19,9 +19,14 @@ from shoal.classes import class_ids
 from shoal.errors import PolicyError
 from shoal.policy import Policy
 from shoal.recode import RecodedColumn, released_columns
+from shoal.table import Partition
+from shoal.values import distinct_values
 from shoal.write import disarm
 
-__all__ = ["Published", "plain_columns", "publish"]
+__all__ = ["COUNT", "GROUP", "Published", "plain_columns", "publish"]
+
+GROUP, COUNT = "group", "count"
+"""Columns that a release in two tables adds."""
 
 
 class Published(NamedTuple):
@@ -32,6 +37,8 @@ class Published(NamedTuple):
     """Names of the quasi-identifiers as published."""
     rows: NDArray[np.int64]
     """Source row of each released row; never published."""
+    sensitive_table: pa.Table | None = None
+    """Sensitive values by group, where they are published apart (anatomy)."""
 
 
 def plain_columns(names: Sequence[str], policy: Policy) -> list[str]:
@@ -40,7 +47,19 @@ def plain_columns(names: Sequence[str], policy: Policy) -> list[str]:
     return [name for name in names if name not in roles]
 
 
-def publish(source: pa.Table, recoded: Sequence[RecodedColumn], policy: Policy) -> Published:
+def publish(
+    source: pa.Table,
+    recoded: Sequence[RecodedColumn],
+    policy: Policy,
+    separated: Partition | None = None,
+) -> Published:
+    """The released table, or both tables where sensitive values are `separated` by group."""
+    if separated is None:
+        return _in_one_table(source, recoded, policy)
+    return _in_two_tables(source, recoded, separated, policy)
+
+
+def _in_one_table(source: pa.Table, recoded: Sequence[RecodedColumn], policy: Policy) -> Published:
     """Put released quasi-identifiers in place, drop identifiers, order the rows."""
     forms = {column.name: released_columns([column], policy.layout) for column in recoded}
     columns: dict[str, pa.Array] = {}
@@ -61,6 +80,81 @@ def publish(source: pa.Table, recoded: Sequence[RecodedColumn], policy: Policy) 
         rows = _canonical_order(table, qi)
         table = table.take(pa.array(rows)).combine_chunks()
     return Published(disarm(table) if policy.csv_safe else table, qi, rows)
+
+
+def _in_two_tables(
+    source: pa.Table, recoded: Sequence[RecodedColumn], groups: Partition, policy: Policy
+) -> Published:
+    """Two tables joined by a group number: exact quasi-identifiers, and sensitive values.
+
+    Neither the order of the rows nor the numbers of the groups depend on which
+    sensitive value belongs to which record.
+    """
+    (sensitive,) = policy.sensitive
+    taken = {GROUP, COUNT} & set(source.column_names)
+    if taken:
+        raise PolicyError(f"anatomy adds a column {min(taken)!r}; rename yours in the input")
+    apart = _in_one_table(source.drop_columns([sensitive]), recoded, policy)
+    codes, values = _sorted_values(source.column(sensitive), policy.missing)
+    rank_of_row = np.empty(source.num_rows, dtype=np.int64)
+    rank_of_row[apart.rows] = _runs(apart.table)
+    number = _group_numbers(groups, rank_of_row, codes)
+    records = apart.table.append_column(GROUP, pa.array(number[apart.rows]))
+    if not policy.keep_order:
+        by_group = np.argsort(number[apart.rows], kind="stable")
+        records = records.take(pa.array(by_group)).combine_chunks()
+        apart = apart._replace(rows=apart.rows[by_group])
+    table = _sensitive_table(sensitive, number, codes, values)
+    if policy.csv_safe:
+        table = disarm(table)
+    return apart._replace(table=records, sensitive_table=table)
+
+
+def _runs(table: pa.Table) -> NDArray[np.int64]:
+    """Number of each row's tuple, counting up where a row differs from the one before."""
+    ids, _ = class_ids([_ranks(column) for column in table.columns], table.num_rows)
+    return ids
+
+
+def _group_numbers(
+    groups: Partition, rank: NDArray[np.int64], codes: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Group number of each record, from 1, in the order of what the groups publish."""
+    widest = int(groups.sizes.max())
+    place = np.arange(len(groups.order)) - np.repeat(groups.offsets[:-1], groups.sizes)
+    of_group = np.repeat(np.arange(groups.groups), groups.sizes)
+    keys = []
+    for published in (rank, codes):
+        cells = np.full((groups.groups, widest), -1, dtype=np.int64)
+        cells[of_group, place] = published[groups.order]
+        keys += list(np.sort(cells, axis=1).T)
+    in_order = np.lexsort(keys[::-1])
+    number = np.empty(groups.groups, dtype=np.int64)
+    number[in_order] = np.arange(1, groups.groups + 1)
+    return number[groups.group_ids()]
+
+
+def _sensitive_table(
+    name: str, number: NDArray[np.int64], codes: NDArray[np.int64], values: pa.Array
+) -> pa.Table:
+    """How often each sensitive value occurs in each group."""
+    size = len(values) + 1
+    pairs, counts = np.unique(number * size + codes, return_counts=True)
+    index = pairs % size
+    cells = values.take(pa.array(index, mask=index == size - 1))
+    return pa.table({GROUP: pairs // size, name: cells, COUNT: counts})
+
+
+def _sorted_values(
+    column: pa.ChunkedArray, missing: tuple[str, ...]
+) -> tuple[NDArray[np.int64], pa.Array]:
+    """Codes in the order of the values, not of the input's rows; a missing value is the last."""
+    distinct = distinct_values(column, missing)
+    in_order = np.asarray(pc.sort_indices(distinct.values))
+    rank = np.empty(len(in_order) + 1, dtype=np.int64)
+    rank[in_order] = np.arange(len(in_order))
+    rank[-1] = len(in_order)  # code -1
+    return rank[distinct.codes], distinct.values.take(pa.array(in_order))
 
 
 def _canonical_order(table: pa.Table, qi: Sequence[str]) -> NDArray[np.int64]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,15 +23,22 @@ from shoal.models import Model
 from shoal.policy import Policy
 from shoal.read import file_format
 from shoal.values import distinct_values
-from shoal.verification import Verification, check_release
+from shoal.verification import Verification, check_release, check_separated
 from shoal.write import atomic_file, decoded, write_table
 
-__all__ = ["Release", "check_targets", "manifest_path"]
+__all__ = ["Release", "check_targets", "manifest_path", "sensitive_path"]
 
 
 def manifest_path(release: Path) -> Path:
     """Where the manifest of a release lies unless said otherwise."""
     return release.with_name(release.name + ".manifest.json")
+
+
+def sensitive_path(release: Path) -> Path:
+    """Where the second table of a release in two tables lies: ``r.csv``, ``r.sensitive.csv``."""
+    endings = release.suffixes[-2:] if release.suffix.lower() == ".gz" else release.suffixes[-1:]
+    ending = "".join(endings)
+    return release.with_name(f"{release.name.removesuffix(ending)}.sensitive{ending}")
 
 
 def check_targets(source: Path | None, target: Path, manifest: Path) -> None:
@@ -68,6 +76,8 @@ class Release:
     manifest: dict[str, Any]
     kind: str = "pyarrow"
     persons: NDArray[np.int32] | None = None
+    sensitive_table: pa.Table | None = None
+    """Sensitive values by group, where they are published apart (method anatomy)."""
 
     @cached_property
     def data(self) -> Any:
@@ -89,6 +99,8 @@ class Release:
 
     def verify(self) -> Verification:
         """Check every model anew on the published table."""
+        if self.sensitive_table is not None:
+            return check_separated(self.table, self.sensitive_table, self.models, self.policy)
         return check_release(self.table, self.qi, self.models, self.policy, person=self.persons)
 
     def write(
@@ -113,9 +125,16 @@ class Release:
         beside = Path(manifest) if manifest is not None else manifest_path(target)
         check_targets(None, target, beside)
         self.verify().raise_if_failed()  # nothing unverified leaves, not even a changed object
-        with atomic_file(beside) as proof, atomic_file(target) as temporary:
+        complete = json.loads(json.dumps(self.manifest))
+        with ExitStack() as files:  # renamed in reverse order: the proof last
+            proof = files.enter_context(atomic_file(beside))
+            if self.sensitive_table is not None:
+                other = sensitive_path(target)
+                temporary = files.enter_context(atomic_file(other))
+                digest = write_table(self.sensitive_table, temporary, named=other)
+                complete["release"]["sensitive_table"] = {"file": other.name, "sha256": digest}
+            temporary = files.enter_context(atomic_file(target))
             digest = write_table(self.table, temporary, named=target, progress=progress)
-            complete = json.loads(json.dumps(self.manifest))
             complete["release"] |= {"file": target.name, "sha256": digest}
             proof.write_text(json.dumps(complete, indent=2, ensure_ascii=False) + "\n", "utf-8")
         return target

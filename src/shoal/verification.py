@@ -19,9 +19,9 @@ from shoal.classes import class_ids
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.models import ClassHistograms, Model, histograms, sizes_only
 from shoal.policy import Policy
-from shoal.values import distinct_values, kind_of, rank_values
+from shoal.values import distinct_values, kind_of, parse_numbers, rank_values
 
-__all__ = ["Check", "Verification", "check_release"]
+__all__ = ["Check", "Verification", "check_release", "check_separated"]
 
 
 @dataclass(frozen=True)
@@ -142,6 +142,45 @@ def check_release(
     else:
         checks = _checks(released, ids, models, policy, person)
     return Verification(tuple(checks), rows)
+
+
+def check_separated(
+    records: pa.Table, sensitive_table: pa.Table, models: Sequence[Model], policy: Policy
+) -> Verification:
+    """Check a release in two tables: groups of records, and their sensitive values.
+
+    Only what is published is used: the group numbers of the records, and how
+    often the second table says each value occurs in a group.
+    """
+    (name,) = policy.sensitive
+    ids, sizes = _group_sizes(records)
+    groups = _whole_numbers(sensitive_table, "group")
+    counts = _whole_numbers(sensitive_table, "count")
+    place = np.searchsorted(ids, groups)
+    known = (place < len(ids)) & (ids[np.minimum(place, len(ids) - 1)] == groups)
+    if not known.all() or (counts < 1).any():
+        raise VerificationError("the sensitive table has groups or counts that cannot be")
+    if (np.bincount(place, weights=counts, minlength=len(ids)) != sizes).any():
+        raise VerificationError("the two tables disagree on the number of records in a group")
+    each = np.repeat(np.arange(len(place)), counts)
+    members = pa.table({name: sensitive_table.column(name).take(pa.array(each))})
+    checks = _checks(members, place[each], models, policy, None)
+    return Verification(tuple(checks), sizes)
+
+
+def _group_sizes(records: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    ids, sizes = np.unique(_whole_numbers(records, "group"), return_counts=True)
+    return ids, sizes.astype(np.int64)
+
+
+def _whole_numbers(table: pa.Table, name: str) -> NDArray[np.int64]:
+    if name not in table.column_names:
+        raise InputError(f"a release in two tables has a column {name!r}; this one has none")
+    distinct = distinct_values(table.column(name))
+    numbers, good = parse_numbers(distinct.values)
+    if distinct.has_missing or not good.all() or numbers.dtype.kind != "i":
+        raise InputError(f"column {name!r}: expected whole numbers")
+    return np.asarray(numbers[distinct.codes], dtype=np.int64)
 
 
 def _classes(released: pa.Table, qi: Sequence[str]) -> tuple[NDArray[np.int64], int]:

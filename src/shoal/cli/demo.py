@@ -94,7 +94,8 @@ def demo(out: Path, quiet: bool, as_json: bool) -> None:
 def make(directory: Path, report: Callable[[str, float, float], None]) -> Demo:
     """Write the demo's files and gather what there is to show."""
     from shoal.inspection import inspect
-    from shoal.pipeline import anonymize, verify
+    from shoal.pipeline import anonymize
+    from shoal.proof import verify
     from shoal.release import manifest_path
     from shoal.write import write_table
 

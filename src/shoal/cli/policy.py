@@ -73,7 +73,7 @@ def init(
 def show(file: Path, quiet: bool, as_json: bool) -> None:
     """Check a policy file [shoal.toml] and show its effective settings."""
     settings = Policy.load(file)
-    from shoal.pipeline import models_of
+    from shoal.models import models_of
 
     models = [str(model) for model in models_of(settings)]
     if as_json:

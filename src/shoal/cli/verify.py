@@ -15,11 +15,19 @@ from shoal.errors import PolicyError
 @click.command(short_help="Check a release from its text alone.")
 @click.argument("release", type=click.Path(path_type=Path))
 @click.option("--manifest", type=click.Path(path_type=Path), help="[RELEASE.manifest.json]")
+@click.option(
+    "--sensitive-table", type=click.Path(path_type=Path), help="Second table, of anatomy."
+)
 @column_options
 @model_options
 @output_options
 def verify(
-    release: Path, manifest: Path | None, quiet: bool, as_json: bool, **options: Any
+    release: Path,
+    manifest: Path | None,
+    sensitive_table: Path | None,
+    quiet: bool,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Check that RELEASE satisfies the models its manifest claims.
 
@@ -36,11 +44,11 @@ def verify(
         raise PolicyError("give --manifest, or columns and models to check, not both")
     policy = policy_from(options) if given else None
 
-    from shoal.pipeline import verify as check
+    from shoal.proof import verify as check
 
     with progress_bar(quiet) as report:
         report("verify", 0, 1)
-        verification = check(release, manifest, policy)
+        verification = check(release, manifest, policy, sensitive_table=sensitive_table)
     if as_json:
         print_json(verification.to_dict())
     elif not quiet:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["METHODS", "get_method"]
 
 METHODS = {
+    "anatomy": "shoal.methods.anatomy:Anatomy",
     "hilbert": "shoal.methods.hilbert:Hilbert",
     "mondrian": "shoal.methods.mondrian:Mondrian",
 }

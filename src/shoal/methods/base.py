@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ConfigDict
 
 from shoal.models.base import Model
-from shoal.table import EncodedTable, Recoding
+from shoal.table import EncodedTable, Partition, Recoding
 
 __all__ = ["Method", "Options", "Outcome", "Run"]
 
@@ -39,7 +39,10 @@ class Outcome:
     """A method's answer: the recoding and what it can say about it for the manifest."""
 
     recoding: Recoding
+    """Which groups share released quasi-identifiers."""
     facts: dict[str, Any] = field(default_factory=dict)
+    separated: Partition | None = None
+    """Groups whose sensitive values are published apart, in a table of their own (anatomy)."""
 
 
 class Method(ABC):
@@ -51,6 +54,12 @@ class Method(ABC):
     promise: ClassVar[str]
     """What it guarantees, and for which models."""
     options: ClassVar[type[Options]] = Options
+    unique_groups: ClassVar[bool] = False
+    """Whether it can promise models that look at all groups at once (unique distinct l)."""
+
+    def refusal(self, models: Sequence[Model]) -> str | None:
+        """Why the method cannot promise these models, in words that follow its name; or None."""
+        return None
 
     @abstractmethod
     def run(

@@ -25,6 +25,7 @@ from shoal.models.entropy import EntropyL
 from shoal.models.exact import Number
 from shoal.models.kanonymity import KAnonymity
 from shoal.models.spread import KE
+from shoal.policy import MODEL_SETTINGS, Policy
 
 __all__ = [
     "KE",
@@ -45,6 +46,7 @@ __all__ = [
     "histograms",
     "largest_l",
     "model_from",
+    "models_of",
     "needs_sensitive",
     "require_columns",
     "rules_for",
@@ -99,6 +101,11 @@ def build_models(
     if not models:
         raise PolicyError("no privacy model: give at least one of k, l, t, alpha and k, e and k")
     return tuple(models)
+
+
+def models_of(policy: Policy) -> tuple[Model, ...]:
+    """The models a policy asks for."""
+    return build_models(**{name: getattr(policy, name) for name in MODEL_SETTINGS})
 
 
 def model_from(name: str, parameters: Mapping[str, Any]) -> Model:

@@ -1,0 +1,84 @@
+"""Anatomy: exact quasi-identifiers in one table, sensitive values in another.
+
+Xiao & Tao, VLDB 2006, as section 2.3 of paper 004 describes it. Records are
+grouped so that each group has l different sensitive values; the first table
+gives quasi-identifiers and group, the second how often each value occurs in
+the group. Nobody learns which value is whose, but everybody sees who is in the
+table: it protects against disclosure of the value, not of presence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.classes import class_ids
+from shoal.errors import InfeasibleError, PolicyError
+from shoal.kernels.buckets import draw_groups
+from shoal.methods.base import Method, Options, Outcome, Run
+from shoal.models import READINGS, Model
+from shoal.table import EncodedTable, Partition, Recoding
+
+__all__ = ["Anatomy"]
+
+
+class Anatomy(Method):
+    """Two tables joined by a group number."""
+
+    name = "anatomy"
+    summary = "Publishes exact quasi-identifiers and, apart from them, sensitive values by group."
+    promise = (
+        "Every group satisfies l-diversity in any reading; presence in the table and the "
+        "quasi-identifiers themselves are not protected, so k-anonymity is refused."
+    )
+    unique_groups = True
+
+    def refusal(self, models: Sequence[Model]) -> str | None:
+        """Exact quasi-identifiers cannot be k-anonymous."""
+        for model in models:
+            if not isinstance(model, tuple(READINGS.values())):
+                return f"publishes exact quasi-identifiers and promises l only, not {model}"
+        return None
+
+    def run(
+        self, table: EncodedTable, models: Sequence[Model], options: Options, run: Run
+    ) -> Outcome:
+        """Draw groups of l records with l different values."""
+        if len(table.sensitive) != 1 or table.person is not None:
+            raise PolicyError("method anatomy: expected one sensitive column and no person column")
+        codes = table.sensitive[0].codes
+        diversity = max(model.smallest_class for model in models)
+        groups, residual = draw(codes, table.sensitive[0].size, diversity, run.seed)
+        exact, _ = class_ids([(c.codes, c.size) for c in table.qi], table.n)
+        return Outcome(
+            Recoding.single(Partition.from_group_ids(exact), len(table.qi)),
+            facts={"l": diversity, "residual_records": residual},
+            separated=Partition.from_group_ids(groups),
+        )
+
+
+def draw(
+    codes: NDArray[np.int32], domain: int, diversity: int, seed: int
+) -> tuple[NDArray[np.int64], int]:
+    """Group of each record, and how many residual records were put into other groups.
+
+    Every group has at least `diversity` records, all with different values.
+    """
+    rng = np.random.default_rng(seed)
+    shuffled = rng.permutation(len(codes))
+    records = shuffled[np.argsort(codes[shuffled], kind="stable")]
+    starts = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=domain))])
+    groups = np.empty(len(codes), dtype=np.int64)
+    count = draw_groups(records, starts.astype(np.int64), diversity, groups)
+    left_over = np.flatnonzero(groups < 0)
+    if count == 0 or len(left_over) >= diversity:
+        raise InfeasibleError(f"anatomy: no groups of {diversity} different values cover the table")
+    for record in left_over:
+        with_value = np.unique(groups[codes == codes[record]])
+        free = np.setdiff1d(np.arange(count), with_value)  # never empty, by eligibility
+        if not len(free):
+            raise InfeasibleError("anatomy: a residual record fits into no group")
+        groups[record] = rng.choice(free)
+    return groups, len(left_over)
