@@ -20,7 +20,7 @@ LAYERS = [
     ["write", "frames", "encode", "recode", "datasets"],
     ["models", "metrics", "publish"],
     ["methods", "verification", "_roles"],
-    ["manifest", "inspection"],
+    ["manifest", "inspection", "budget"],
     ["release"],
     ["pipeline", "proof"],
     ["cli"],

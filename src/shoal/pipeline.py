@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
+from shoal.budget import strongest
 from shoal.classes import class_ids
 from shoal.encode import encode
 from shoal.errors import PolicyError
@@ -18,7 +19,7 @@ from shoal.manifest import build_manifest
 from shoal.methods import get_method
 from shoal.methods.base import Method, Options, Outcome, Run
 from shoal.methods.repair import merge_along
-from shoal.metrics.loss import measure
+from shoal.metrics.loss import gcp, measure
 from shoal.models import (
     Model,
     check_eligible,
@@ -33,9 +34,13 @@ from shoal.release import Release
 from shoal.table import EncodedTable, Partition, Recoding
 from shoal.verification import Verification, check_release, check_separated
 
-__all__ = ["anonymize", "check_published"]
+__all__ = ["anonymize", "check_published", "partition"]
 
 Progress = Callable[[str, float, float], None]
+
+
+def _unwatched(stage: str, done: float, total: float) -> None:
+    """Progress that nobody watches."""
 
 
 def anonymize(
@@ -68,19 +73,20 @@ def anonymize(
     ...                 sensitive="disease", k=2).verification.ok
     True
     """
-    report = progress or (lambda stage, done, total: None)
+    report = progress or _unwatched
     policy = Policy.of(policy, settings)
-    models = models_of(policy)
-    method, options = _method(policy, models)
+    if policy.max_loss is None:
+        _method(policy, models_of(policy))  # what is wrong with these is said before the work
 
     report("read", 0, 1)
     source, kind = to_arrow(data, policy.missing)
     report("encode", 0, 1)
     table = encode(source, policy)
-    check_eligible(table, models)
     report("partition", 0, 1)
-    run = Run(policy.seed, lambda done, total: report("partition", done, total))
-    outcome = method.run(table, models, options, run)
+    policy, found = _within_budget(table, policy, report)
+    models = models_of(policy)
+    method, options = _method(policy, models)
+    outcome = partition(table, policy, report)
     report("recode", 0, 1)
     recoding, recoded = _settled(table, models, outcome)
     published = publish(source, recoded, policy, outcome.separated)
@@ -97,7 +103,12 @@ def anonymize(
         policy,
         table,
         verification,
-        method={"name": method.name, "options": options.model_dump(), **outcome.facts},
+        method={
+            "name": method.name,
+            "options": options.model_dump(),
+            **outcome.facts,
+            **({"budget": found} if found else {}),
+        },
         loss=loss.to_dict(),
         published=published,
         class_sizes=sizes,
@@ -114,6 +125,24 @@ def anonymize(
         persons=persons,
         sensitive_table=published.sensitive_table,
     )
+
+
+def partition(table: EncodedTable, policy: Policy, report: Progress = _unwatched) -> Outcome:
+    """Groups of records that satisfy the policy's models, by its method."""
+    models = models_of(policy)
+    method, options = _method(policy, models)
+    check_eligible(table, models)
+    run = Run(policy.seed, lambda done, total: report("partition", done, total))
+    return method.run(table, models, options, run)
+
+
+def _within_budget(
+    table: EncodedTable, policy: Policy, report: Progress
+) -> tuple[Policy, dict[str, Any]]:
+    """The policy, with the strongest k or l put in where a budget of loss is given."""
+    if policy.max_loss is None:
+        return policy, {}
+    return strongest(table, policy, lambda p: gcp(table, partition(table, p, report).recoding))
 
 
 def _method(policy: Policy, models: Sequence[Model]) -> tuple[Method, Options]:

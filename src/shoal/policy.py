@@ -59,6 +59,9 @@ class Policy(BaseModel):
     alpha: Number | None = Field(None, description="the alpha of (alpha,k)-anonymity")
     e: Number | None = Field(None, description="the e of (k,e)-anonymity")
 
+    max_loss: Number | None = Field(None, description="largest loss: search the strongest k or l")
+    search: Literal["k", "l"] = Field("k", description="what max_loss makes as large as it can")
+
     method: str | None = Field(None, description="algorithm; the best for the models if not given")
     option: dict[str, Any] = Field(default_factory=dict, description="options of the method")
     seed: int = Field(0, description="seed of everything random")
@@ -102,6 +105,13 @@ class Policy(BaseModel):
         for name, weight in value.items():
             if not 0 < weight < float("inf"):
                 raise ValueError(f"{name!r}: expected a positive number; got {weight}")
+        return value
+
+    @field_validator("max_loss")
+    @classmethod
+    def _a_loss_is_a_share(cls, value: Number | None) -> Number | None:
+        if value is not None and not 0 <= value <= 1:
+            raise ValueError(f"expected a number from 0 to 1; got {value}")
         return value
 
     @model_validator(mode="after")

@@ -21,6 +21,10 @@ from shoal.policy import LAYOUTS
 @click.option("--identifier", metavar="N", multiple=True, help="Columns to drop.")
 @click.option("--plain", metavar="P", multiple=True, help="Columns published knowingly as is.")
 @model_options
+@click.option(
+    "--max-loss", type=float, help="Search the largest k (or l) whose loss is within this."
+)
+@click.option("--search", type=click.Choice(["k", "l"]), help="What --max-loss searches. [k]")
 @click.option("--method", help="Algorithm; see `shoal methods`.")
 @click.option("--option", metavar="NAME=VALUE", multiple=True, help="An option of the method.")
 @click.option("--hierarchy", metavar="COLUMN=FILE", multiple=True, help='ARX file, or "flat".')
@@ -65,4 +69,15 @@ def anonymize(
         print_json(release.manifest)
     elif not quiet:
         click.echo(repr(release))
+        _say_what_the_budget_bought(release.manifest["method"].get("budget"))
         click.echo(f"wrote {out} and {proof}")
+
+
+def _say_what_the_budget_bought(found: dict[str, Any] | None) -> None:
+    if not found:
+        return
+    name = "k" if "k" in found else "l"
+    line = f"largest {name} within a loss of {found['max_loss']}: {name} = {found[name]}"
+    if "next" in found:
+        line += f"; {name} = {found['next'][name]} would lose {found['next']['loss']:.4f}"
+    click.echo(line)
