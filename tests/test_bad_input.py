@@ -8,7 +8,6 @@ that the line shows none of them and that not a byte in the directory changed.
 from __future__ import annotations
 
 import gzip
-import os
 import resource
 import subprocess
 from pathlib import Path
@@ -38,8 +37,6 @@ from command import (
     shoal_process,
 )
 from shoal.errors import InputError, PolicyError
-
-AS_ROOT = os.geteuid() == 0
 
 
 @pytest.fixture
@@ -73,7 +70,6 @@ def test_directory_as_file(tmp_path: Path, out: Path) -> None:
     )
 
 
-@pytest.mark.xfail(strict=True, raises=OSError, reason="check_targets lets OSError through")
 def test_file_name_that_no_system_accepts(tmp_path: Path, out: Path) -> None:
     long = tmp_path / ("x" * 300 + ".csv")
     assert_refused(tmp_path, "anonymize", long, "-o", out, *ROLES, "-k", 2)
@@ -90,11 +86,14 @@ def test_unknown_input_ending(tmp_path: Path, out: Path) -> None:
     )
 
 
-@pytest.mark.skipif(AS_ROOT, reason="root may read every file")
-def test_unreadable_file(tmp_path: Path, table: Path, out: Path) -> None:
-    table.chmod(0)
-    result = shoal("anonymize", table, "-o", out, *ROLES, "-k", 2)
-    assert (result.code, "permission" in result.err) == (2, True)
+def test_unreadable_file(tmp_path: Path, out: Path) -> None:
+    memory = Path("/proc/self/mem")  # which not even root can read from its start
+    if not memory.exists():
+        pytest.skip("no /proc here")
+    unreadable = tmp_path / "people.csv"
+    unreadable.symlink_to(memory)
+    result = shoal("anonymize", unreadable, "-o", out, *ROLES, "-k", 2)
+    assert (result.code, "cannot be read" in result.err) == (2, True)
 
 
 @pytest.mark.parametrize("name", ["people.csv", "people.csv.gz", "people.jsonl", "people.jsonl.gz"])
@@ -128,7 +127,9 @@ def test_duplicate_header_names(tmp_path: Path, out: Path) -> None:
 
 def test_header_with_a_nameless_column(tmp_path: Path, out: Path) -> None:
     odd = written(tmp_path / "odd.csv", "age,,zip\n1,2,3\n")
-    assert_refused(tmp_path, "anonymize", odd, "-o", out, "--qi", "zip", "-k", 1, says=("column 2",))
+    assert_refused(
+        tmp_path, "anonymize", odd, "-o", out, "--qi", "zip", "-k", 1, says=("column 2",)
+    )
 
 
 # --- broken UTF-8, ragged rows --------------------------------------------------------
@@ -288,7 +289,16 @@ def test_truncated_columnar_file(tmp_path: Path, out: Path, name: str) -> None:
         pa.feather.write_feather(whole, path)
     path.write_bytes(path.read_bytes()[:-100])
     assert_refused(
-        tmp_path, "anonymize", path, "-o", out, "--qi", "age", "-k", 2, says=(name, "not a readable")
+        tmp_path,
+        "anonymize",
+        path,
+        "-o",
+        out,
+        "--qi",
+        "age",
+        "-k",
+        2,
+        says=(name, "not a readable"),
     )
 
 
@@ -392,7 +402,9 @@ def test_kind_that_does_not_fit(
     )  # fmt: skip
 
 
-def test_order_that_does_not_cover_a_sensitive_column(tmp_path: Path, table: Path, out: Path) -> None:
+def test_order_that_does_not_cover_a_sensitive_column(
+    tmp_path: Path, table: Path, out: Path
+) -> None:
     policy = written(tmp_path / "p.toml", f'[order]\ndisease = ["{SECRET}ill0"]\n')
     assert_refused(
         tmp_path, "anonymize", table, "-o", out, *ROLES, "-k", 2, "--policy", policy,
@@ -404,7 +416,15 @@ def test_order_that_does_not_cover_a_sensitive_column(tmp_path: Path, table: Pat
 def test_order_of_the_wrong_type(tmp_path: Path, table: Path, out: Path, wrong: str) -> None:
     policy = written(tmp_path / "p.toml", f"k = 2\n[order]\ndisease = {wrong % SECRET}\n")
     assert_refused(
-        tmp_path, "anonymize", table, "-o", out, *ROLES, "--policy", policy, says=("line 3", "order")
+        tmp_path,
+        "anonymize",
+        table,
+        "-o",
+        out,
+        *ROLES,
+        "--policy",
+        policy,
+        says=("line 3", "order"),
     )
 
 
@@ -421,7 +441,8 @@ def test_unknown_column(tmp_path: Path, table: Path, out: Path, role: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("option", "value"), [("kind", "wage=numeric"), ("weight", "wage=2"), ("hierarchy", "wage=flat")]
+    ("option", "value"),
+    [("kind", "wage=numeric"), ("weight", "wage=2"), ("hierarchy", "wage=flat")],
 )
 def test_unknown_column_in_a_table(
     tmp_path: Path, table: Path, out: Path, option: str, value: str
@@ -603,21 +624,19 @@ def test_missing_hierarchy_file(tmp_path: Path, table: Path, out: Path, name: st
 @pytest.mark.parametrize(
     "spec",
     [
-        '{ tree = 3 }',
-        '{ groups = { a = 3 } }',
-        '{ intervals = 3 }',
+        "{ tree = 3 }",
+        "{ groups = { a = 3 } }",
+        "{ intervals = 3 }",
         '{ intervals = { widths = ["a"] } }',
-        '{ intervals = { widths = [0] } }',
+        "{ intervals = { widths = [0] } }",
         '{ prefixes = { keep = ["a"] } }',
         '{ dates = { levels = ["year"] } }',
-        '{ unknown = 3 }',
-        '{ }',
-        '3',
+        "{ unknown = 3 }",
+        "{ }",
+        "3",
     ],
 )
-def test_broken_hierarchy_in_the_policy(
-    tmp_path: Path, table: Path, out: Path, spec: str
-) -> None:
+def test_broken_hierarchy_in_the_policy(tmp_path: Path, table: Path, out: Path, spec: str) -> None:
     policy = written(tmp_path / "p.toml", f"[hierarchy]\nzip = {spec}\n")
     assert_refused(
         tmp_path, "anonymize", table, "-o", out, *ROLES, "-k", 2, "--policy", policy, says=("zip",)
@@ -739,7 +758,6 @@ def test_unwritable_output(tmp_path: Path, table: Path) -> None:
         )
 
 
-@pytest.mark.xfail(strict=True, raises=OSError, reason="check_targets lets OSError through")
 def test_output_name_that_no_system_accepts(tmp_path: Path, table: Path) -> None:
     long = tmp_path / ("x" * 300 + ".csv")
     assert_refused(tmp_path, "anonymize", table, "-o", long, *ROLES, "-k", 2)
@@ -760,16 +778,6 @@ def test_output_in_a_read_only_file_system(tmp_path: Path, table: Path) -> None:
     assert_refused(
         tmp_path, "anonymize", table, "-o", target, *ROLES, "-k", 2, says=("cannot be written",)
     )
-
-
-@pytest.mark.skipif(AS_ROOT, reason="root may write everywhere")
-def test_output_in_a_directory_without_permission(tmp_path: Path, table: Path) -> None:
-    locked = tmp_path / "locked"
-    locked.mkdir(mode=0o500)
-    assert_refused(
-        tmp_path, "anonymize", table, "-o", locked / "out.csv", *ROLES, "-k", 2,
-        says=("cannot be written",),
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["out", "out.xls", "out.parquet.gz", "out.gz", "out.csv.zip"])
@@ -878,7 +886,6 @@ def test_verify_of_bad_files(tmp_path: Path, table: Path) -> None:
     assert_refused(tmp_path, "verify", table, "--qi", "age", "-l", 2, says=("sensitive",))
 
 
-@pytest.mark.xfail(strict=True, reason="verify without --qi checks one class of all records")
 def test_verify_without_quasi_identifiers(tmp_path: Path, table: Path) -> None:
     assert_refused(tmp_path, "verify", table, "-k", 2, says=("qi",))
 
@@ -896,13 +903,13 @@ GOOD = {"age": [1, 2, 3, 4], "ill": [f"{SECRET}{i}" for i in range(4)]}
 
 def test_duplicate_names_in_pandas() -> None:
     frame = pd.DataFrame([[1, 2, 3]] * 4, columns=["age", "zip", "age"])
-    with pytest.raises(InputError, match="differ.*'age'"):
+    with pytest.raises(InputError, match=r"differ.*'age'"):
         library.anonymize(frame, qi="zip", k=2)
 
 
 def test_duplicate_names_in_arrow() -> None:
     table = pa.table([[1, 2], [3, 4]], names=["age", "age"])
-    with pytest.raises(InputError, match="differ.*'age'"):
+    with pytest.raises(InputError, match=r"differ.*'age'"):
         library.anonymize(table, qi="age", k=2)
 
 
@@ -926,7 +933,7 @@ def test_cells_that_arrow_cannot_hold() -> None:
 def test_infinite_numbers_in_frames() -> None:
     cells = {"age": [1.0, float("inf"), 3.0, 4.0]}
     for frame in (pd.DataFrame(cells), pl.DataFrame(cells), pa.table(cells)):
-        with pytest.raises(InputError, match="'age'.*finite"):
+        with pytest.raises(InputError, match=r"'age'.*finite"):
             library.anonymize(frame, qi="age", k=2)
 
 
@@ -949,7 +956,7 @@ def test_frames_without_rows_or_columns(kind: Any) -> None:
 def test_nested_columns_in_frames(nested: list[Any], role: str) -> None:
     table = pa.table({"age": [1, 2], "deep": nested})
     roles = {"qi": "age", role: "deep"}
-    with pytest.raises(InputError, match="'deep'.*nested"):
+    with pytest.raises(InputError, match=r"'deep'.*nested"):
         library.anonymize(table, **roles, k=2)
 
 

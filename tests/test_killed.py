@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import signal
 import subprocess
@@ -17,62 +18,96 @@ import shoal
 from command import files_below
 
 ROWS = 200_000
+
 DRIVER = """
-import os, pickle, signal, sys
+import os, pickle, signal, sys, traceback
 from pathlib import Path
 
-mode, number, target, *stored = sys.argv[1:]
-releases = [pickle.loads(Path(file).read_bytes()) for file in stored]
-name, steps = Path(target).name, 0
+old, new = (pickle.loads(Path(file).read_bytes()) for file in sys.argv[1:])
+new.verify()  # loads all kernels: whoever is forked from here on only writes
 
-def step(event, args):
+
+def at_step(number, target):
     # A step is whatever the system is asked to do with a file that bears the target's name.
-    global steps
-    if any(name in os.fsdecode(arg) for arg in args if isinstance(arg, str | bytes | os.PathLike)):
-        steps += 1
-        if steps == int(number):
-            os.kill(os.getpid(), signal.SIGKILL)
+    name, steps = Path(target).name, 0
 
-def batch(done, total):
-    global steps
-    steps += 1
-    if steps == int(number):
-        os.kill(os.getpid(), getattr(signal, mode))
+    def step(event, args):
+        nonlocal steps
+        texts = [os.fsdecode(a) for a in args if isinstance(a, str | bytes | os.PathLike)]
+        if any(name in text for text in texts):
+            steps += 1
+            if steps == number:
+                os.kill(os.getpid(), signal.SIGKILL)
 
-if mode == "loop":
-    releases[0].write(target)  # everything is loaded and compiled: from now on it only writes
-print("ready", flush=True)
-sys.stdin.readline()
-if mode == "step":
     sys.addaudithook(step)
-    releases[1].write(target)
-elif mode == "loop":
+    new.write(target)
+
+
+def at_batch(number, target, sign):
+    steps = 0
+
+    def batch(done, total):
+        nonlocal steps
+        steps += 1
+        if steps == number:
+            os.kill(os.getpid(), sign)
+
+    new.write(target, progress=batch)
+
+
+def forever(target):
     while True:
-        for release in reversed(releases):
-            release.write(target)
-else:
-    releases[1].write(target, progress=batch)
+        new.write(target)
+        old.write(target)
+
+
+for line in sys.stdin:
+    mode, number, target = line.rstrip("\\n").split(" ", 2)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        try:
+            if mode == "step":
+                at_step(int(number), target)
+            elif mode == "forever":
+                forever(target)
+            else:
+                at_batch(int(number), target, signal.Signals[mode])
+        except KeyboardInterrupt:
+            os._exit(130)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(9)
+        os._exit(0)
+    print(child, flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
+"""Loads two releases once; each line on stdin forks a process that writes them and is killed."""
 
 
 class Written(NamedTuple):
-    """What the target and its manifest hold when a release was written in peace."""
+    """What the target and its manifest hold."""
 
     release: bytes
     manifest: bytes
 
 
 class Stage:
-    """Two releases of one table, ready to be written over one another by a driver."""
+    """Two releases of one large table, and the driver that writes one over the other."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
         self.stored = []
         people = shoal.datasets.census(ROWS)
         for k in (5, 50):
             release = shoal.anonymize(people, qi=["age", "gender"], k=k)
             self.stored.append(folder / f"k{k}.pickle")
             self.stored[-1].write_bytes(pickle.dumps(release))
+        self.driver = subprocess.Popen(
+            [sys.executable, "-c", DRIVER, *map(str, self.stored)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
 
     def old_and_new(self, target: Path) -> tuple[Written, Written]:
         """Write both in peace, the new one first: the old one is in place at the end."""
@@ -80,35 +115,52 @@ class Stage:
         for stored in reversed(self.stored):
             pickle.loads(stored.read_bytes()).write(target)
             written.append(state_of(target))
-        return written[1], written[0]
+        old, new = written[1], written[0]
+        assert old.release != new.release
+        assert old.manifest != new.manifest
+        return old, new
 
-    def start(self, mode: str, number: int, target: Path) -> subprocess.Popen[str]:
-        """A driver that has loaded the releases and waits for a word."""
-        arguments = [mode, str(number), str(target), *map(str, self.stored)]
-        return subprocess.Popen(
-            [sys.executable, "-c", DRIVER, *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
+    def start(self, mode: str, number: int, target: Path) -> int:
+        """Fork a process that begins to write; its number."""
+        assert self.driver.stdin is not None
+        self.driver.stdin.write(f"{mode} {number} {target}\n")
+        self.driver.stdin.flush()
+        return self._answer()
+
+    def end(self) -> int:
+        """How the process ended: minus the signal that killed it, or 0."""
+        return self._answer()
+
+    def _answer(self) -> int:
+        assert self.driver.stdout is not None
+        return int(self.driver.stdout.readline())
+
+    def close(self) -> None:
+        with self.driver:
+            assert self.driver.stdin is not None
+            self.driver.stdin.close()
 
 
-def go(process: subprocess.Popen[str]) -> None:
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    process.stdin.write("go\n")
-    process.stdin.flush()
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    stage = Stage(tmp_path_factory.mktemp("stage"))
+    yield stage
+    stage.close()
 
 
-def end(process: subprocess.Popen[str]) -> int:
-    with process:
-        return process.wait(timeout=60)
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    (tmp_path / "out").mkdir()
+    return tmp_path / "out" / "release.csv"
 
 
 def state_of(target: Path) -> Written:
     return Written(target.read_bytes(), Path(f"{target}.manifest.json").read_bytes())
+
+
+def put_back(target: Path, state: Written) -> None:
+    target.write_bytes(state.release)
+    Path(f"{target}.manifest.json").write_bytes(state.manifest)
 
 
 def left_over(target: Path) -> list[Path]:
@@ -119,98 +171,64 @@ def left_over(target: Path) -> list[Path]:
     return others
 
 
-@pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    yield Stage(tmp_path_factory.mktemp("stage"))
+def assert_whole(target: Path, old: Written, new: Written) -> Written:
+    """Assert that neither the release nor its manifest is anything but old or new."""
+    state = state_of(target)
+    assert state.release in (old.release, new.release)
+    assert state.manifest in (old.manifest, new.manifest)
+    return state
 
 
-@pytest.fixture
-def target(tmp_path: Path) -> Path:
-    (tmp_path / "out").mkdir()
-    return tmp_path / "out" / "release.csv"
-
-
-@pytest.mark.xdist_group("killed")
 def test_killed_at_every_step(stage: Stage, target: Path) -> None:
     """Die just before each request to the file system, until a run gets through."""
     old, new = stage.old_and_new(target)
-    assert old != new
     seen = []
-    step, code = 0, -signal.SIGKILL
-    waiting = [stage.start("step", step, target) for step in (1, 2, 3)]
+    code = -signal.SIGKILL
     while code == -signal.SIGKILL:
-        process = waiting.pop(0)
-        waiting.append(stage.start("step", step + 4, target))
-        go(process)
-        code = end(process)
-        state = state_of(target)
-        assert state.release in (old.release, new.release)
-        assert state.manifest in (old.manifest, new.manifest)
-        seen.append(state)
-        step += 1
-        assert step < 40, "the driver dies of something else"
-        old_again(target, old)
-    for process in waiting:
-        process.kill()
-        end(process)
+        assert len(seen) < 40, "it dies of something else"
+        stage.start("step", len(seen) + 1, target)
+        code = stage.end()
+        seen.append(assert_whole(target, old, new))
+        put_back(target, old)
     assert code == 0
-    assert step > 5, "there are that many steps at least: open, write, rename, twice"
     assert seen[0] == old
     assert seen[-1] == new
-    assert left_over(target), "some died half-way"
-
-
-def old_again(target: Path, old: Written) -> None:
-    target.write_bytes(old.release)
-    Path(f"{target}.manifest.json").write_bytes(old.manifest)
-
-
-@pytest.mark.xdist_group("killed")
-def test_killed_between_batches(stage: Stage, target: Path) -> None:
-    """Die with a part of the rows written."""
-    old, _ = stage.old_and_new(target)
-    for process in [stage.start("SIGKILL", batch, target) for batch in (1, 3)]:
-        go(process)
-        assert end(process) == -signal.SIGKILL
-        assert state_of(target) == old
+    assert Written(new.release, old.manifest) in seen, "dead between the two renames"
     assert left_over(target)
 
 
-@pytest.mark.xdist_group("killed")
+@pytest.mark.parametrize("batch", [1, 3])
+def test_killed_between_batches(stage: Stage, target: Path, batch: int) -> None:
+    """Die with a part of the rows written."""
+    old, _ = stage.old_and_new(target)
+    stage.start("SIGKILL", batch, target)
+    assert stage.end() == -signal.SIGKILL
+    assert state_of(target) == old
+    assert left_over(target)
+
+
 def test_interrupted_between_batches(stage: Stage, target: Path) -> None:
     """Ctrl-C leaves nothing behind at all."""
     stage.old_and_new(target)
     before = files_below(target.parent)
-    process = stage.start("SIGINT", 2, target)
-    go(process)
-    assert end(process) != 0
+    stage.start("SIGINT", 2, target)
+    assert stage.end() == 130
     assert files_below(target.parent) == before
 
 
-@pytest.mark.xdist_group("killed")
 @pytest.mark.parametrize(
-    ("ending", "kills"), [("csv", 7), ("csv.gz", 4), ("parquet", 3), ("jsonl", 3)]
+    ("ending", "kills"), [("csv", 10), ("csv.gz", 5), ("parquet", 5), ("feather", 3), ("jsonl", 5)]
 )
 def test_killed_at_any_moment(stage: Stage, target: Path, ending: str, kills: int) -> None:
     """Two releases take turns over one another until the kill comes."""
     target = target.with_name(f"release.{ending}")
     old, new = stage.old_and_new(target)
-    hit = 0
-    waiting = [stage.start("loop", 0, target)]
     for number in range(kills):
-        process = waiting.pop()
-        go(process)
-        waiting.append(stage.start("loop", 0, target))
-        time.sleep(0.02 + 0.11 * number)
-        process.kill()
-        assert end(process) == -signal.SIGKILL, "it wrote until it was killed"
-        state = state_of(target)
-        assert state.release in (old.release, new.release)
-        assert state.manifest in (old.manifest, new.manifest)
-        hit += bool(left_over(target))
-    for process in waiting:
-        process.kill()
-        end(process)
-    assert hit, "no kill came while a file was being written"
+        child = stage.start("forever", 0, target)
+        time.sleep(0.03 + 0.07 * number)
+        os.kill(child, signal.SIGKILL)
+        assert stage.end() == -signal.SIGKILL, "it wrote until it was killed"
+        assert_whole(target, old, new)
+    assert left_over(target), "no kill came while a file was being written"
     pickle.loads(stage.stored[0].read_bytes()).write(target)
-    assert shoal.verify(target).ok
+    assert shoal.verify(target).ok, "what killed processes leave behind is in nobody's way"

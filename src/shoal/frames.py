@@ -84,7 +84,9 @@ def _plain(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     kind = column.type
     values = kind.value_type if pa.types.is_dictionary(kind) else kind
     if pa.types.is_nested(values) or pa.types.is_interval(values):
-        raise InputError(f"column {name!r}: nested cells ({values}); flatten them, or drop the column")
+        raise InputError(
+            f"column {name!r}: nested cells ({values}); flatten them, or drop the column"
+        )
     if pa.types.is_float16(values):
         return column.cast(pa.float32())
     try:

@@ -123,6 +123,7 @@ def anonymize(
         manifest=manifest,
         kind=kind,
         persons=persons,
+        source=Path(data) if isinstance(data, str | Path) else None,
         sensitive_table=published.sensitive_table,
     )
 

@@ -64,6 +64,8 @@ def _check(release: Any, sensitive_table: Any, policy: Policy) -> Verification:
         if len(policy.sensitive) != 1:
             raise PolicyError("a release in two tables has one sensitive column: name it")
         return check_separated(table, _table(sensitive_table, policy), models, policy)
+    if not policy.qi:
+        raise PolicyError("qi: name the quasi-identifiers of the release, with --qi")
     names = [name for qi in policy.qi for name in _published_names(qi, table.column_names)]
     return check_release(table, names, models, policy)
 

@@ -125,23 +125,18 @@ def _csv_header(path: Path) -> tuple[list[str], str, bool]:
     with _open_binary(path) as binary:
         reader = io.TextIOWrapper(binary, encoding="utf-8-sig", newline="")
         first = reader.readline()
+        while first.count('"') % 2 and (more := reader.readline()):
+            first += more  # a quoted name may contain a line break
         if not first.strip():
             raise InputError(f"{path}: is empty; expected a header with column names")
         counts = Counter(re.sub(r'"[^"]*"', "", first))
         delimiter = max(DELIMITERS, key=lambda d: counts[d])
-        # A quoted name may contain a line break: let the csv module read on.
-        lines = iter(reader.readline, "")
-        names = next(csv.reader(_chain(first, lines), delimiter=delimiter))
-        bare = not first.endswith(("\n", "\r")) and next(lines, None) is None
+        names = next(csv.reader(io.StringIO(first, newline=""), delimiter=delimiter))
+        bare = not first.endswith(("\n", "\r")) and not reader.readline()
     for position, name in enumerate(names, start=1):
         if not name.strip():
             raise InputError(f"{path}: column {position} of the header has no name")
     return names, delimiter, bare
-
-
-def _chain(first: str, rest: Any) -> Any:
-    yield first
-    yield from rest
 
 
 def _has_quotes(path: Path) -> bool:
@@ -208,7 +203,9 @@ def _ragged_problem(path: Path, delimiter: str, columns: int) -> InputError | No
             for row in rows:
                 if row and len(row) != columns:
                     got = f"expected {columns} cells; got {len(row)}"
-                    return InputError(f"{path}, line {begins}: {got}{_hint(rows.line_num - begins)}")
+                    return InputError(
+                        f"{path}, line {begins}: {got}{_hint(rows.line_num - begins)}"
+                    )
                 begins = rows.line_num + 1
         except csv.Error:  # a cell beyond the limit of the csv module
             return InputError(f"{path}, line {begins}: a cell has no end{_hint(1)}")

@@ -43,6 +43,13 @@ def sensitive_path(release: Path) -> Path:
 
 def check_targets(source: Path | None, target: Path, manifest: Path) -> None:
     """Refuse targets that cannot or must not be written, before any work."""
+    try:
+        _check_targets(source, target, manifest)
+    except OSError as error:  # a name that the system does not accept
+        raise OutputError(f"{error.filename}: {error.strerror}") from None
+
+
+def _check_targets(source: Path | None, target: Path, manifest: Path) -> None:
     if source is not None and _same_file(source, target):
         raise PolicyError(f"{target}: the output is the input; choose another name")
     if _same_file(manifest, target) or (source is not None and _same_file(source, manifest)):
@@ -76,6 +83,8 @@ class Release:
     manifest: dict[str, Any]
     kind: str = "pyarrow"
     persons: NDArray[np.int32] | None = None
+    source: Path | None = None
+    """The input's file, if it was one, so that it is not overwritten."""
     sensitive_table: pa.Table | None = None
     """Sensitive values by group, where they are published apart (method anatomy)."""
 
@@ -123,7 +132,7 @@ class Release:
         """
         target = Path(path)
         beside = Path(manifest) if manifest is not None else manifest_path(target)
-        check_targets(None, target, beside)
+        check_targets(self.source, target, beside)
         self.verify().raise_if_failed()  # nothing unverified leaves, not even a changed object
         complete = json.loads(json.dumps(self.manifest))
         with ExitStack() as files:  # renamed in reverse order: the proof last

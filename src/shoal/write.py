@@ -26,7 +26,7 @@ import pyarrow.feather
 import pyarrow.parquet
 
 from shoal.errors import OutputError
-from shoal.read import file_format
+from shoal.read import DELIMITERS, file_format
 
 __all__ = ["atomic_file", "decoded", "disarm", "sha256_of", "write_table"]
 
@@ -109,7 +109,7 @@ def _write_csv(table: pa.Table, file: Any, report: Report, delimiter: str) -> No
     kernels; the joined column's buffer is the text of the file.
     """
     columns = [_escaped(column) for column in table.columns]
-    header = delimiter.join(_escape(name) for name in table.column_names) + "\n"
+    header = delimiter.join(map(_header_name, table.column_names)) + "\n"
     starts = range(0, table.num_rows, BATCH_ROWS)
     with ThreadPoolExecutor(2) as threads:
         file.write(header.encode())
@@ -158,6 +158,13 @@ def _as_dictionary(column: pa.ChunkedArray) -> pa.DictionaryArray:
     if isinstance(array, pa.ChunkedArray):  # zero or several chunks survive in old versions
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
     return array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+
+
+def _header_name(name: str) -> str:
+    """A column name, quoted also where a reader could take part of it for the delimiter."""
+    if any(delimiter in name for delimiter in DELIMITERS):
+        return '"' + name.replace('"', '""') + '"'
+    return _escape(name)
 
 
 def _escape(text: str | None) -> str:

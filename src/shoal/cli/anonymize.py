@@ -49,6 +49,7 @@ def anonymize(
     """
     policy = policy_from(options)
 
+    from shoal.manifest import load_manifest
     from shoal.pipeline import anonymize as run
     from shoal.publish import plain_columns
     from shoal.release import check_targets, manifest_path
@@ -66,7 +67,7 @@ def anonymize(
     for line in release.manifest["notices"]:
         notice(line, quiet)
     if as_json:
-        print_json(release.manifest)
+        print_json(load_manifest(proof))
     elif not quiet:
         click.echo(repr(release))
         _say_what_the_budget_bought(release.manifest["method"].get("budget"))
