@@ -20,12 +20,9 @@ import numpy as np
 
 from shoal.kernels.costs import SET, range_loss
 from shoal.kernels.histogram import Records, Tally, add, reset
-from shoal.kernels.jit import kernel
+from shoal.kernels.jit import BORROWED, kernel
 from shoal.kernels.rules import Rules, holds
 
-# These kernels own no array, so they need not count references to any: with tuples
-# of arrays passed down, the counting takes half of the time, more with threads.
-BORROWED = {"_nrt": False, "no_cfunc_wrapper": True}
 inner = kernel(**BORROWED, no_cpython_wrapper=True)  # called from kernels only
 # Called from one place: part of its caller, so that LLVM does not optimise it twice.
 spliced = kernel(**BORROWED, no_cpython_wrapper=True, inline="always")

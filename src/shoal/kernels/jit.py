@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 import numba
+from numba.core.options import DefaultOptions
 
 
 def _ensure_cache_can_be_written():
@@ -25,6 +26,14 @@ def _ensure_cache_can_be_written():
 
 
 _ensure_cache_can_be_written()
+
+
+# For kernels that own no array and need not count references to any: with tuples of arrays
+# passed down, the counting takes half of the time, more with threads. The option is numba's
+# own business; where a version does not know it, kernels are slower and just as right.
+BORROWED = {"no_cfunc_wrapper": True}
+if hasattr(DefaultOptions, "_nrt"):
+    BORROWED["_nrt"] = False
 
 
 def kernel(*signatures, **options):
