@@ -21,7 +21,9 @@ from shoal.methods.base import Method, Options, Outcome, Run
 from shoal.methods.repair import merge_along
 from shoal.metrics.loss import gcp, measure
 from shoal.models import (
+    KE,
     Model,
+    TCloseness,
     check_eligible,
     models_of,
     union_closed,
@@ -146,10 +148,14 @@ def _within_budget(
     return strongest(table, policy, lambda p: gcp(table, partition(table, p, report).recoding))
 
 
+def _suited(models: Sequence[Model]) -> str:
+    """The method that loses least: distances between distributions want Mondrian's classes."""
+    return "mondrian" if any(isinstance(m, TCloseness | KE) for m in models) else "hilbert"
+
+
 def _method(policy: Policy, models: Sequence[Model]) -> tuple[Method, Options]:
     """The method asked for, or the one that suits the models, with its checked options."""
-    only_k = all(not model.about_sensitive for model in models)
-    method = get_method(policy.method or ("hilbert" if only_k else "mondrian"))
+    method = get_method(policy.method or _suited(models))
     refused = whole_table_only(models)
     if refused and not method.unique_groups:
         raise PolicyError(f"method {method.name}: cannot promise {refused[0]}; anatomy can")

@@ -1,9 +1,8 @@
 """Sort along a Hilbert curve, then cut the line into the cheapest groups.
 
-Paper 004 (Ghinita, Karras, Kalnis, Mamoulis, VLDB 2007), sections 3 and 5: the
+Paper 004 (Ghinita, Karras, Kalnis, Mamoulis, VLDB 2007), section 5: the
 quasi-identifiers are mapped to one dimension by a space-filling curve, which
-keeps similar records together, and the best partition of that line into groups
-of k..2k-1 neighbours is found by dynamic programming on the true loss.
+keeps similar records together; `shoal.methods.line` makes the groups.
 """
 
 from __future__ import annotations
@@ -15,15 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.errors import PolicyError
 from shoal.kernels.curve import MOST_BITS, hilbert_keys, key_words
-from shoal.kernels.dp import ALONE, best_offsets
+from shoal.kernels.dp import ALONE
 from shoal.kernels.sorting import order_of_keys
 from shoal.methods.base import Method, Options, Outcome, Run
-from shoal.methods.repair import merge_along
-from shoal.models import needs_sensitive, whole_table_only
+from shoal.methods.line import partition_line, refuse_whole_table_models
 from shoal.models.base import Model
-from shoal.table import EncodedTable, Partition, QIColumn, Recoding
+from shoal.table import EncodedTable, QIColumn, Recoding
 
 __all__ = ["Curve", "Hilbert", "HilbertOptions", "curve_of"]
 
@@ -33,6 +30,10 @@ class HilbertOptions(Options):
 
     fast: bool = False
     """Cut by the extent along the curve, not by the loss (paper 004's HilbFast)."""
+    frontier: bool = False
+    """l-diverse groups as in paper 004's Figure 8, instead of nested ones: more loss."""
+    enhance: bool = False
+    """The same with the enhancement of its Figure 9: a group may take in one more record."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +61,8 @@ class Hilbert(Method):
     summary = "Sorts along a Hilbert curve and cuts the line at the least loss; fast, low loss."
     promise = (
         "Every model holds in every group. For k-anonymity alone the cut is the cheapest "
-        "of all cuts of the curve; other models are reached by merging neighbours."
+        "of all cuts of the curve; l-diverse groups hold l different values near each other; "
+        "other models are reached by merging neighbours."
     )
     options = HilbertOptions
 
@@ -69,27 +71,21 @@ class Hilbert(Method):
     ) -> Outcome:
         """See `Method.run`."""
         assert isinstance(options, HilbertOptions)
-        _refuse_whole_table_models(models)
-        k = max([1, *(m.smallest_class for m in models)])
+        refuse_whole_table_models(self.name, models)
         curve = curve_of(table)
         run.progress(1, 2)
-        spots = curve.spots() if options.fast else None
-        offsets = best_offsets(table.costs, table.matrix, curve.order, k, spots)
-        partition = Partition(curve.order, offsets)
-        _check_sizes(partition, k)
-        if table.person is not None or needs_sensitive(models):
-            partition = merge_along(partition, table, models)
+        partition = partition_line(
+            curve.order,
+            table,
+            models,
+            spots=curve.spots() if options.fast or options.enhance else None,
+            fast=options.fast,
+            frontier=options.frontier,
+            enhance=options.enhance,
+        )
         run.progress(2, 2)
         facts = {"bits": curve.bits, "axes": [table.qi[a].name for a in curve.axes]}
         return Outcome(Recoding.single(partition, len(table.qi)), facts)
-
-
-def _refuse_whole_table_models(models: Sequence[Model]) -> None:
-    for model in whole_table_only(models):
-        raise PolicyError(
-            f"hilbert: expected models that groups can satisfy one by one; got {model.name}, "
-            "which looks at all groups at once: choose another method"
-        )
 
 
 def curve_of(table: EncodedTable) -> Curve:
@@ -145,12 +141,3 @@ def _bits_to_separate(column: QIColumn) -> int:
 def _entropy(frequency: NDArray[np.float64]) -> float:
     present = frequency[frequency > 0]
     return float(-(present * np.log(present)).sum())
-
-
-def _check_sizes(partition: Partition, k: int) -> None:
-    """The guarantee, in integers: every record once, k..2k-1 to a group where that can be."""
-    sizes = partition.sizes
-    n = len(partition.order)
-    assert sizes.sum() == n
-    assert sizes.min() >= min(k, n)
-    assert sizes.max() < max(2 * k, 2)

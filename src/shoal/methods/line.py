@@ -1,0 +1,184 @@
+"""Groups from records in their order along a line, whatever mapped them there.
+
+Paper 004 (Ghinita, Karras, Kalnis, Mamoulis, VLDB 2007): once the records are
+in one dimension, k-anonymity has an optimal cut (section 3) and l-diversity a
+linear heuristic (section 4.2). Every other requirement is reached by merging
+neighbours along the line.
+"""
+
+# ruff: noqa: E741  (l is the word for it)
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.errors import PolicyError
+from shoal.kernels.diverse import all_different, frontier_groups
+from shoal.kernels.dp import best_offsets
+from shoal.kernels.nested import nested_groups
+from shoal.methods.repair import merge_along
+from shoal.metrics.loss import gcp
+from shoal.models import (
+    AlphaK,
+    FrequencyL,
+    KAnonymity,
+    largest_l,
+    needs_sensitive,
+    whole_table_only,
+)
+from shoal.models.base import Model
+from shoal.table import EncodedTable, Partition, Recoding, SensitiveColumn
+
+__all__ = ["partition_line", "refuse_whole_table_models"]
+
+PARTS = 8
+"""A merged group is put together from about this many."""
+
+
+def partition_line(
+    order: NDArray[np.int64],
+    table: EncodedTable,
+    models: Sequence[Model],
+    *,
+    spots: NDArray[np.float64] | None = None,
+    fast: bool = False,
+    frontier: bool = False,
+    enhance: bool = False,
+) -> Partition:
+    """Groups of near records on the line that satisfy every model.
+
+    k-anonymity alone gets the cheapest cut of the line. Frequency l-diversity
+    (also as alpha) gets groups of l different values, which need not be
+    neighbours. Where more is asked (a larger k, another model, a second
+    sensitive column, persons) both are tried, groups that fall short are
+    merged with their neighbours, and the cheaper of the two is the answer.
+
+    Parameters
+    ----------
+    order : int64 array
+        Records along the line; similar records are near each other.
+    table : EncodedTable
+        The records; a table with persons counts persons.
+    models : sequence of Model
+        What every group must satisfy; the whole table does.
+    spots : float64 array, optional
+        Ascending place of each record of `order` on the line, which `fast` and
+        `enhance` measure by.
+    fast : bool
+        Cut by the extent on the line, not by the loss (paper 004's HilbFast, iDistFast).
+    frontier : bool
+        Diverse groups as in Figure 8 of the paper, instead of nested ones.
+    enhance : bool
+        The same with the enhancement of Figure 9.
+    """
+    column, l = _diversity(table, models)
+    if column is None:
+        return _cut(order, table, models, spots if fast else None)
+    figure_9 = spots if enhance else None
+    groups = _different_values(order, column, l, frontier or enhance, figure_9)
+    if _settled(table, models, l):
+        return groups
+    merged = merge_along(_coarser(groups, table, models), table, models)
+    cut = _cut(order, table, models, spots if fast else None)
+    return min(cut, merged, key=lambda p: gcp(table, Recoding.single(p, len(table.qi))))
+
+
+def refuse_whole_table_models(method: str, models: Sequence[Model]) -> None:
+    """Raise if a model looks at all groups at once: neighbours cannot see to it."""
+    for model in whole_table_only(models):
+        raise PolicyError(
+            f"{method}: expected models that groups can satisfy one by one; got {model.name}, "
+            "which looks at all groups at once: choose another method"
+        )
+
+
+def _cut(
+    order: NDArray[np.int64],
+    table: EncodedTable,
+    models: Sequence[Model],
+    spots: NDArray[np.float64] | None,
+) -> Partition:
+    """The cheapest cut into groups large enough, merged where a model asks for more."""
+    k = max([1, *(m.smallest_class for m in models)])
+    partition = Partition(order, best_offsets(table.costs, table.matrix, order, k, spots))
+    _check_sizes(partition, k)
+    if table.person is not None or needs_sensitive(models):
+        partition = merge_along(partition, table, models)
+    return partition
+
+
+def _diversity(table: EncodedTable, models: Sequence[Model]) -> tuple[SensitiveColumn | None, int]:
+    """The sensitive column that is hardest to spread over groups, and how many values to each.
+
+    None if no model asks for different values, or the records (as opposed to
+    persons) do not have them: then neighbours are merged.
+    """
+    l = max([1, *(_values_asked(m) for m in models)])
+    if l == 1 or not table.sensitive:
+        return None, 1
+    best = [largest_l(np.bincount(c.codes)) for c in table.sensitive]
+    tightest = int(np.argmin(best))
+    return (table.sensitive[tightest], l) if l <= best[tightest] else (None, 1)
+
+
+def _values_asked(model: Model) -> int:
+    """How many different values, once each, a group needs at least to satisfy the model.
+
+    The other readings of l-diversity let a value repeat more often: a cut with
+    merged neighbours serves them better (distinct l = 5 on Adult: a third of the loss).
+    """
+    if isinstance(model, AlphaK):
+        return math.ceil(1 / model.alpha)
+    return model.l if isinstance(model, FrequencyL) else 1
+
+
+def _settled(table: EncodedTable, models: Sequence[Model], l: int) -> bool:
+    """Whether l or more different values to a group are all that is asked."""
+    return (
+        table.person is None
+        and len(table.sensitive) == 1
+        and all(isinstance(m, KAnonymity | FrequencyL | AlphaK) for m in models)
+        and max(m.smallest_class for m in models) <= l
+    )
+
+
+def _coarser(partition: Partition, table: EncodedTable, models: Sequence[Model]) -> Partition:
+    """Groups that are tiny for what is asked joined with their neighbours, to save time.
+
+    A merge walks over all the groups it joins; from about `PARTS` to each the
+    walks, and hardly the loss, grow with their number.
+    """
+    least = min(table.n, max(m.smallest_class for m in models))
+    step = max(1, least * partition.groups // (PARTS * table.n))
+    return Partition(partition.order, np.append(partition.offsets[:-1:step], partition.offsets[-1]))
+
+
+def _different_values(
+    order: NDArray[np.int64],
+    column: SensitiveColumn,
+    l: int,
+    frontier: bool,
+    figure_9: NDArray[np.float64] | None,
+) -> Partition:
+    """Groups of at least l records, no two of a group with the same value."""
+    value = column.codes[order]
+    if frontier:
+        places, offsets = frontier_groups(value, column.size, l, figure_9)
+    else:
+        places, offsets = nested_groups(value, column.size, l)
+    assert np.diff(offsets).min() >= l
+    assert all_different(value, places, offsets, np.full(column.size, -1))
+    return Partition(order[places], offsets)
+
+
+def _check_sizes(partition: Partition, k: int) -> None:
+    """The guarantee, in integers: every record once, k..2k-1 to a group where that can be."""
+    sizes = partition.sizes
+    n = len(partition.order)
+    assert sizes.sum() == n
+    assert sizes.min() >= min(k, n)
+    assert sizes.max() < max(2 * k, 2)
