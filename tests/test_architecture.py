@@ -18,11 +18,13 @@ LAYERS = [
     ["policy", "hierarchy", "table"],
     ["values", "classes", "read", "_census", "_census_tables"],
     ["write", "frames", "encode", "recode", "datasets"],
-    ["models", "metrics", "publish"],
+    ["models", "metrics", "publish", "grid"],
     ["methods", "verification", "_roles"],
     ["manifest", "inspection", "budget"],
     ["release"],
-    ["pipeline", "proof"],
+    ["pipeline", "proof", "recipient"],
+    ["comparison"],
+    ["report"],
     ["cli"],
 ]
 LAYER_OF = {name: depth for depth, names in enumerate(LAYERS) for name in names}
@@ -84,7 +86,7 @@ def test_kernels_know_arrays_only():
 def test_public_names_are_the_curated_ones():
     assert sorted(shoal.__all__) == [
         "Hierarchy", "Policy", "Release", "__version__", "anonymize", "datasets", "errors",
-        "inspect", "verify",
+        "inspect", "query", "verify",
     ]  # fmt: skip
     for name in shoal.__all__:
         assert getattr(shoal, name) is not None

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from shoal.pipeline import anonymize
     from shoal.policy import Policy
     from shoal.proof import verify
+    from shoal.recipient import query
     from shoal.release import Release
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "datasets",
     "errors",
     "inspect",
+    "query",
     "verify",
 ]
 
@@ -44,6 +46,7 @@ _HOMES = {
     "Release": "shoal.release",
     "anonymize": "shoal.pipeline",
     "inspect": "shoal.inspection",
+    "query": "shoal.recipient",
     "verify": "shoal.proof",
 }
 _MODULES = frozenset({"datasets", "errors"})

@@ -1,0 +1,12 @@
+"""For whoever receives a release: questions to a table of intervals, sets and labels.
+
+Off-the-shelf tools cannot count over overlapping intervals (Xiao, Yi and Tao,
+EDBT 2010, section 2). `query` can: it gives the expected count and the bounds
+that hold whatever the hidden values are.
+"""
+
+from __future__ import annotations
+
+from shoal.recipient.answers import Answer, query
+
+__all__ = ["Answer", "query"]
