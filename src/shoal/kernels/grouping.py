@@ -54,6 +54,27 @@ def mark_used(codes, used):
 
 
 @kernel
+def _sort_members(members, begin, end, seen, mark):
+    """Sort the codes members[begin:end], which are those with ``seen[code] == mark``."""
+    if end - begin > 32:  # many: read them off `seen`, in a time that the domain bounds
+        filled = begin
+        code = 0
+        while filled < end:
+            if seen[code] == mark:
+                members[filled] = code
+                filled += 1
+            code += 1
+        return
+    for i in range(begin + 1, end):
+        code = members[i]
+        j = i
+        while j > begin and members[j - 1] > code:
+            members[j] = members[j - 1]
+            j -= 1
+        members[j] = code
+
+
+@kernel
 def group_sets(codes, order, offsets, size, starts, members):
     """Distinct codes of every group, ascending, as CSR: starts (groups + 1) and members.
 
@@ -69,8 +90,7 @@ def group_sets(codes, order, offsets, size, starts, members):
                 seen[code] = g
                 members[filled] = code
                 filled += 1
-        if filled - starts[g] > 1:
-            members[starts[g] : filled] = np.sort(members[starts[g] : filled])
+        _sort_members(members, starts[g], filled, seen, g)
     starts[len(offsets) - 1] = filled
 
 

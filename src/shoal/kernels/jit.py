@@ -37,8 +37,11 @@ if hasattr(DefaultOptions, "_nrt"):
 
 
 def kernel(*signatures, **options):
-    """``@kernel`` or ``@kernel("sig", fastmath=...)``: njit, cached, nogil."""
-    settings = {"cache": True, "nogil": True, **options}
+    """``@kernel`` or ``@kernel("sig", fastmath=...)``: njit, cached, nogil.
+
+    Nobody calls kernels from C, so they get no wrapper for that: compiling it costs time.
+    """
+    settings = {"cache": True, "nogil": True, "no_cfunc_wrapper": True, **options}
     if len(signatures) == 1 and callable(signatures[0]):
         return numba.njit(**settings)(signatures[0])
     return numba.njit(*signatures, **settings)
