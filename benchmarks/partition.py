@@ -1,47 +1,49 @@
 """How long a method takes to partition, in units of sorting the same number of keys.
 
-    python benchmarks/partition.py [--records 1000000] [--repeat 7] [method ...]
-
-A table like a census is given encoded; the time until its partition is there
-is divided by that of ``np.argsort`` on as many random 64-bit keys, both as
-medians of the same run, so that numbers from different machines compare.
+The table is given encoded; the time until its partition is there is divided by
+that of ``np.argsort`` on as many random 64-bit keys, both as medians of the
+same run, so that numbers from different machines compare.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable
+from math import log
 from statistics import median
+from typing import Any
 
 import numpy as np
 
+from benchmarks.data import census
+from shoal.encode import encode
 from shoal.methods import METHODS, get_method
 from shoal.methods.base import Run
-from shoal.models import KAnonymity
-from shoal.table import SPAN, EncodedTable, QIColumn
+from shoal.models import build_models
+from shoal.policy import Policy
+from shoal.table import EncodedTable
 
-SIZES = (79, 2, 17, 6, 9, 10, 83)
-"""Domains of age, gender, education, marital status, race, work class, country."""
-KS = (5, 10, 50, 100)
-VARIANTS: dict[str, list[dict[str, bool]]] = {"hilbert": [{}, {"fast": True}]}
-"""Options to measure beside the defaults."""
-
-
-def census_like(records: int, seed: int = 0) -> EncodedTable:
-    """Independent attributes of census sizes; age and gender even, the rest skewed."""
-    rng = np.random.default_rng(seed)
-    columns = []
-    for i, size in enumerate(SIZES):
-        weights = np.ones(size) if i < 2 else np.arange(1, size + 1) ** -0.8
-        codes = rng.choice(size, records, p=weights / weights.sum()).astype(np.int32)
-        place = np.arange(size) / (size - 1)
-        labels = [str(v) for v in range(size)]
-        columns.append(QIColumn(f"q{i}", "ordinal", codes, labels, SPAN, place, place))
-    return EncodedTable(records, tuple(columns))
+RECORDS = 1_000_000
+GROWTH = (100_000, 300_000, 1_000_000, 3_000_000)
+Variant = tuple[str, dict[str, Any]]
+FOR_K: list[Variant] = [
+    ("hilbert", {}), ("hilbert", {"fast": True}), ("idistance", {}), ("mondrian", {}),
+]  # fmt: skip
+FOR_L: list[Variant] = [
+    ("hilbert", {}), ("hilbert", {"frontier": True}), ("idistance", {}), ("mondrian", {}),
+    ("anatomy", {}),
+]  # fmt: skip
 
 
-def seconds(work: Callable[[], object], repeat: int) -> float:
+def encoded(records: int) -> EncodedTable:
+    """The generated census with seven quasi-identifiers and occupation sensitive."""
+    table, settings = census(records)
+    found = encode(table, Policy.parse(**settings, sensitive="occupation"))
+    _ = found.matrix, found.costs  # part of the encoding, not of the method
+    return found
+
+
+def seconds(work: Callable[[], object], repeat: int = 5) -> float:
     """Median time of the work; the first call, which may compile, is not counted."""
     work()
     times = []
@@ -52,40 +54,47 @@ def seconds(work: Callable[[], object], repeat: int) -> float:
     return median(times)
 
 
-def method_ratio(
-    name: str, table: EncodedTable, k: int, unit: float, repeat: int, **options: bool
-) -> float:
-    """Partition time of a registered method in units of the argsort."""
+def partition_seconds(table: EncodedTable, variant: Variant, **models: int) -> float:
+    name, options = variant
     method = get_method(name)
-    chosen = method.options(**options)
-    return seconds(lambda: method.run(table, [KAnonymity(k)], chosen, Run()), repeat) / unit
+    chosen, wanted = method.options(**options), build_models(**models)
+    return seconds(lambda: method.run(table, wanted, chosen, Run()))
 
 
-def hilbert_ratio(
-    table: EncodedTable, k: int, unit: float, repeat: int = 7, fast: bool = False
-) -> float:
-    """Partition time of `hilbert` in units of the argsort."""
-    return method_ratio("hilbert", table, k, unit, repeat, fast=fast)
+def argsort_seconds(records: int) -> float:
+    keys = np.random.default_rng(1).integers(0, 2**63, records).astype(np.uint64)
+    return seconds(lambda: np.argsort(keys))
+
+
+def title(variant: Variant) -> str:
+    return " ".join([variant[0], *variant[1]])
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("methods", nargs="*", default=sorted(METHODS))
-    parser.add_argument("--records", type=int, default=1_000_000)
-    parser.add_argument("--repeat", type=int, default=7)
-    wanted = parser.parse_args()
-    table = census_like(wanted.records)
-    _ = table.matrix, table.costs  # part of the encoding, not of the method
-    keys = np.random.default_rng(1).integers(0, 2**63, wanted.records).astype(np.uint64)
-    unit = seconds(lambda: np.argsort(keys), wanted.repeat)
-    print(f"{wanted.records:,} records, argsort {1000 * unit:.0f} ms; time / argsort:")
-    print(f"{'method':<24}" + "".join(f"{f'k={k}':>9}" for k in KS))
-    for name in wanted.methods:
-        for options in VARIANTS.get(name, [{}]):
-            title = " ".join([name, *(o for o, on in options.items() if on)])
-            ratios = [method_ratio(name, table, k, unit, wanted.repeat, **options) for k in KS]
-            print(f"{title:<24}" + "".join(f"{r:>9.2f}" for r in ratios))
+    table, unit = encoded(RECORDS), argsort_seconds(RECORDS)
+    ks = (5, 10, 50, 100)
+    print(f"\n## Partition only, census({RECORDS:,}), 7 QIs: time / argsort ({unit:.3f} s)\n")
+    print(f"| method | {' | '.join(f'k = {k}' for k in ks)} |\n|---|{'---|' * len(ks)}")
+    for variant in (v for v in FOR_K if v[0] in METHODS):
+        ratios = [partition_seconds(table, variant, k=k) / unit for k in ks]
+        print(f"| {title(variant)} | {' | '.join(f'{r:.2f}' for r in ratios)} |", flush=True)
 
+    k10 = partition_seconds(table, ("hilbert", {}), k=10)
+    print("\n## The same for l = 5, in units of hilbert with k = 10\n")
+    print("| method | time / hilbert k = 10 |\n|---|---|")
+    for variant in (v for v in FOR_L if v[0] in METHODS):
+        print(f"| {title(variant)} | {partition_seconds(table, variant, l=5) / k10:.2f} |")
 
-if __name__ == "__main__":
-    main()
+    print("\n## Growth: seconds, and nanoseconds a record and log2 N\n")
+    print(f"| method | {' | '.join(f'{n:,}' for n in GROWTH)} |\n|---|{'---|' * len(GROWTH)}")
+    tables = {n: encoded(n) for n in GROWTH}
+    for variant, models in (
+        (("hilbert", {}), {"k": 10}),
+        (("hilbert", {}), {"l": 5}),
+        (("idistance", {}), {"k": 10}),
+        (("mondrian", {}), {"k": 10}),
+    ):
+        taken = [(n, partition_seconds(tables[n], variant, **models)) for n in GROWTH]
+        cells = [f"{t:.3f} ({1e9 * t / n / log(n, 2):.1f})" for n, t in taken]
+        asked = ", ".join(f"{name} = {value}" for name, value in models.items())
+        print(f"| {title(variant)}, {asked} | {' | '.join(cells)} |", flush=True)

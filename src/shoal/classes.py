@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from shoal.kernels.grouping import dense_ids
 
-__all__ = ["class_ids"]
+__all__ = ["class_ids", "class_sizes"]
 
 LARGEST_KEY = 1 << 62
 
@@ -40,3 +40,9 @@ def class_ids(columns: Iterable[tuple[NDArray[Any], int]], n: int) -> tuple[NDAr
         keys = keys * max(size, 1) + codes
         span *= max(size, 1)
     return ids, int(dense_ids(keys, ids))
+
+
+def class_sizes(columns: Iterable[tuple[NDArray[Any], int]], n: int) -> NDArray[np.int64]:
+    """How many records each class of `class_ids` has."""
+    ids, count = class_ids(columns, n)
+    return np.bincount(ids, minlength=count).astype(np.int64)

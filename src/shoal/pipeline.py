@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from shoal.budget import strongest
-from shoal.classes import class_ids
+from shoal.classes import class_ids, class_sizes
 from shoal.encode import encode
 from shoal.errors import PolicyError
 from shoal.frames import to_arrow
@@ -97,9 +97,9 @@ def anonymize(
     verification = check_published(published, models, policy, persons)
     verification.raise_if_failed()
     report("measure", 0, 1)
-    # Released in two tables, records are told apart by their exact quasi-identifiers.
-    apart = outcome.separated is not None
-    sizes = recoding.partitions[0].sizes if apart else verification.class_sizes
+    sizes = verification.class_sizes
+    if outcome.separated is not None:  # records are told apart by exact quasi-identifiers
+        sizes = class_sizes([(c.codes, c.size) for c in table.qi], table.n)
     loss = measure(table, recoding, sizes, [_starred(c) for c in recoded])
     manifest = build_manifest(
         policy,

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.kernels.costs import SET, SPAN, TREE, Costs, range_maxima
+from shoal.kernels.grouping import sort_by_id
 
 if TYPE_CHECKING:
     from shoal.hierarchy import Hierarchy
@@ -123,11 +124,16 @@ class Partition:
 
     @classmethod
     def from_group_ids(cls, ids: NDArray[np.integer[Any]]) -> Partition:
-        """Records with equal id are one group; groups in order of id."""
-        order = np.argsort(ids, kind="stable").astype(np.int64)
-        ordered = ids[order]
-        cuts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
-        return cls(order, np.concatenate([[0], cuts, [len(ids)]]).astype(np.int64))
+        """Records with equal id are one group; groups in order of id, which is small and >= 0."""
+        offsets = np.empty(int(ids.max()) + 2 if len(ids) else 1, dtype=np.int64)
+        order = np.empty(len(ids), dtype=np.int64)
+        sort_by_id(ids.astype(np.int64, copy=False), offsets, order)
+        return cls(order, np.unique(offsets))  # an id that nobody has makes no group
+
+    @classmethod
+    def single_records(cls, n: int) -> Partition:
+        """Every record a group of its own."""
+        return cls(np.arange(n, dtype=np.int64), np.arange(n + 1, dtype=np.int64))
 
     @property
     def groups(self) -> int:

@@ -32,6 +32,20 @@ def dense_ids(keys, ids):
 
 
 @kernel
+def sort_by_id(ids, offsets, order):
+    """Counting sort: records of id g end up in ``order[offsets[g]:offsets[g+1]]``, stably."""
+    offsets[:] = 0
+    for i in range(len(ids)):
+        offsets[ids[i] + 1] += 1
+    for g in range(1, len(offsets)):
+        offsets[g] += offsets[g - 1]
+    place = offsets[:-1].copy()
+    for i in range(len(ids)):
+        order[place[ids[i]]] = i
+        place[ids[i]] += 1
+
+
+@kernel
 def group_extents(codes, order, offsets, low, high):
     """Smallest and largest code of every group of a partition."""
     for g in range(len(offsets) - 1):

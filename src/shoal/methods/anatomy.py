@@ -14,9 +14,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.classes import class_ids
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.kernels.buckets import draw_groups
+from shoal.kernels.grouping import sort_by_id
 from shoal.methods.base import Method, Options, Outcome, Run
 from shoal.models import READINGS, Model
 from shoal.table import EncodedTable, Partition, Recoding
@@ -51,9 +51,8 @@ class Anatomy(Method):
         codes = table.sensitive[0].codes
         diversity = max(model.smallest_class for model in models)
         groups, residual = draw(codes, table.sensitive[0].size, diversity, run.seed)
-        exact, _ = class_ids([(c.codes, c.size) for c in table.qi], table.n)
         return Outcome(
-            Recoding.single(Partition.from_group_ids(exact), len(table.qi)),
+            Recoding.single(Partition.single_records(table.n), len(table.qi)),
             facts={"l": diversity, "residual_records": residual},
             separated=Partition.from_group_ids(groups),
         )
@@ -68,10 +67,11 @@ def draw(
     """
     rng = np.random.default_rng(seed)
     shuffled = rng.permutation(len(codes))
-    records = shuffled[np.argsort(codes[shuffled], kind="stable")]
-    starts = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=domain))])
+    starts = np.empty(domain + 1, dtype=np.int64)
+    by_value = np.empty(len(codes), dtype=np.int64)
+    sort_by_id(codes[shuffled], starts, by_value)
     groups = np.empty(len(codes), dtype=np.int64)
-    count = draw_groups(records, starts.astype(np.int64), diversity, groups)
+    count = draw_groups(shuffled[by_value], starts, diversity, groups)
     left_over = np.flatnonzero(groups < 0)
     if count == 0 or len(left_over) >= diversity:
         raise InfeasibleError(f"anatomy: no groups of {diversity} different values cover the table")
