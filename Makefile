@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test bench clean
+.PHONY: demo test bench papers clean
 
 demo: $(VENV)/.installed
 	$(BIN)/shoal demo
@@ -16,6 +16,9 @@ test: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
+
+papers: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.papers $(PAPERS)
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

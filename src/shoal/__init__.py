@@ -18,6 +18,7 @@ from shoal._version import __version__
 
 if TYPE_CHECKING:
     from shoal import datasets, errors
+    from shoal.comparison import compare
     from shoal.hierarchy import Hierarchy
     from shoal.inspection import inspect
     from shoal.pipeline import anonymize
@@ -32,6 +33,7 @@ __all__ = [
     "Release",
     "__version__",
     "anonymize",
+    "compare",
     "datasets",
     "errors",
     "inspect",
@@ -45,6 +47,7 @@ _HOMES = {
     "Policy": "shoal.policy",
     "Release": "shoal.release",
     "anonymize": "shoal.pipeline",
+    "compare": "shoal.comparison",
     "inspect": "shoal.inspection",
     "query": "shoal.recipient",
     "verify": "shoal.proof",

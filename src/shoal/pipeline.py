@@ -36,7 +36,7 @@ from shoal.release import Release
 from shoal.table import EncodedTable, Partition, Recoding
 from shoal.verification import Verification, check_release, check_separated
 
-__all__ = ["anonymize", "check_published", "partition"]
+__all__ = ["anonymize", "check_published", "partition", "settled"]
 
 Progress = Callable[[str, float, float], None]
 
@@ -90,7 +90,7 @@ def anonymize(
     method, options = _method(policy, models)
     outcome = partition(table, policy, report)
     report("recode", 0, 1)
-    recoding, recoded = _settled(table, models, outcome)
+    recoding, recoded = settled(table, models, outcome)
     published = publish(source, recoded, policy, outcome.separated)
     report("verify", 0, 1)
     persons = None if table.person is None else table.person[published.rows]
@@ -173,7 +173,7 @@ def _method(policy: Policy, models: Sequence[Model]) -> tuple[Method, Options]:
         ) from None
 
 
-def _settled(
+def settled(
     table: EncodedTable, models: Sequence[Model], outcome: Outcome
 ) -> tuple[Recoding, tuple[RecodedColumn, ...]]:
     """The recoding, with groups merged where equal released texts would break a model.

@@ -19,6 +19,8 @@ COMMANDS = {
     "inspect": ("shoal.cli.inspect:inspect", "Look at a table; propose roles for its columns."),
     "anonymize": ("shoal.cli.anonymize:anonymize", "Turn microdata into a verified release."),
     "verify": ("shoal.cli.verify:verify", "Check a release from its text alone."),
+    "query": ("shoal.cli.query:query", "Count in a release: expected number and bounds."),
+    "compare": ("shoal.cli.compare:compare", "Run methods side by side: time, loss, accuracy."),
     "methods": ("shoal.cli.listing:methods", "List the methods and what each promises."),
     "models": ("shoal.cli.listing:models", "List the privacy models and their options."),
     "policy": ("shoal.cli.policy:policy", "Work with policy files."),

@@ -1,0 +1,162 @@
+"""``shoal compare``: methods side by side on one table."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shoal.cli.output import notice, output_options, print_json, progress_bar
+from shoal.cli.settings import column_options, number, policy_from, split_names
+from shoal.errors import PolicyError
+from shoal.policy import READINGS
+
+if TYPE_CHECKING:
+    from shoal.grid import Comparison
+
+MEASURES = ("gcp", "kl", "query", "seconds")
+
+
+@click.command(short_help="Run methods side by side: time, loss, accuracy.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--methods", metavar="A,B", multiple=True,
+    help="Methods, with options as in hilbert:fast=true. [all]",
+)  # fmt: skip
+@click.option("-k", metavar="5,10", multiple=True, help="Values of k to run.")
+@click.option("-l", metavar="3,5", multiple=True, help="Values of l to run, with every k.")
+@click.option(
+    "--l-reading", type=click.Choice(READINGS), help="What l-diversity means. [frequency]"
+)
+@column_options
+@click.option("--hierarchy", metavar="COLUMN=FILE", multiple=True, help='ARX file, or "flat".')
+@click.option("--weight", metavar="COLUMN=NUMBER", multiple=True, help="Weight in the loss.")
+@click.option("--seed", type=int, help="Seed of everything random. [0]")
+@click.option(
+    "--level", type=click.IntRange(1, 3), default=2, show_default=True,
+    help="Attributes of a group-by of the data cube.",
+)  # fmt: skip
+@click.option(
+    "--queries", type=click.IntRange(1), default=1000, show_default=True,
+    help="Random COUNT queries to answer.",
+)  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path), help="Write the table: .csv, .json, .md.")
+@click.option(
+    "--picture", type=click.Path(path_type=Path),
+    help="Draw the frontier: .svg, .html, .png.",
+)  # fmt: skip
+@click.option(
+    "--measure", type=click.Choice(MEASURES), default="gcp", show_default=True,
+    help="What the picture shows.",
+)  # fmt: skip
+@output_options
+def compare(
+    file: Path,
+    methods: tuple[str, ...],
+    k: tuple[str, ...],
+    l: tuple[str, ...],  # noqa: E741
+    level: int,
+    queries: int,
+    out: Path | None,
+    picture: Path | None,
+    measure: str,
+    quiet: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Run METHODS with every k and l on the table in FILE, and measure each release.
+
+    Every release is verified and then thrown away: time to partition, loss
+    (GCP, DM, C_avg), divergence of the data cube (KL, with a sensitive column)
+    and the relative error of random COUNT queries. A combination that has no
+    release is a row that says why.
+
+    \b
+    shoal compare people.csv --methods hilbert,mondrian -k 5,10,50 --qi age,zip
+    """
+    policy = policy_from(options)
+    ks = [_whole(value) for value in _numbers("k", k)]
+    ls = _numbers("l", l)
+
+    from shoal.comparison import compare as run
+    from shoal.grid import FORMATS, check_target
+
+    if out is not None:
+        check_target(out, FORMATS, file)
+    if picture is not None:
+        from shoal.report.frontier import check_picture
+
+        check_picture(picture, file)
+    with progress_bar(quiet) as report:
+        found = run(
+            file, split_names(methods), ks or None, ls or None, policy,
+            level=level, queries=queries, progress=report,
+        )  # fmt: skip
+    if as_json:
+        print_json(found.to_dict())
+    elif sys.stdout.isatty():
+        _show(found)
+    else:
+        click.echo(repr(found))
+    written = [found.write(out)] if out is not None else []
+    if picture is not None and any(row.ok for row in found.rows):
+        from shoal.report.frontier import frontier, save
+
+        written.append(save(frontier(found, measure), picture))
+    elif picture is not None:
+        notice(f"no release to draw: {picture} was not written", quiet)
+    if written and not (quiet or as_json):
+        click.echo(f"wrote {' and '.join(map(str, written))}")
+
+
+def _numbers(option: str, values: Iterable[str]) -> list[int | float]:
+    """``("5,10", "50")`` as numbers."""
+    found = []
+    for text in split_names(values) or []:
+        try:
+            found.append(number(float(text)) or 0)
+        except (ValueError, OverflowError):
+            raise PolicyError(f"-{option}: expected numbers such as 5,10; got {text!r}") from None
+    return found
+
+
+def _whole(value: int | float) -> int:
+    if not isinstance(value, int):
+        raise PolicyError(f"-k: expected whole numbers; got {value}")
+    return value
+
+
+def _show(found: Comparison) -> None:
+    """The same table as the plain form; the best of each k and l stands out."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    best = {
+        (row.k, row.l): min(
+            (r.gcp for r in found.rows if (r.k, r.l) == (row.k, row.l) and r.gcp is not None),
+            default=None,
+        )
+        for row in found.rows
+    }
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    head = found.headings()
+    for title in head:
+        table.add_column(title, justify="left" if title == "method" else "right", no_wrap=True)
+    console = Console(highlight=False)
+    for row, cells in zip(found.rows, found.cells(), strict=True):
+        lowest = row.ok and row.gcp == best[row.k, row.l]
+        texts = [
+            Text(cell, style="bold green" if lowest and title == "GCP" else "")
+            for title, cell in zip(head, cells, strict=False)
+        ]
+        table.add_row(*texts, *([Text("no release", style="yellow")] if row.reason else []))
+    console.print(Text(found.summary(), style="dim"))
+    console.print()
+    console.print(table)
+    for row in found.rows:
+        if row.reason:
+            console.print(Text(f"{row.method} {row.asked}: {row.reason}", style="yellow"))

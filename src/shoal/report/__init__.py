@@ -1,0 +1,1 @@
+"""Pictures of finished work. Needs the extra ``report``: ``pip install shoal[report]``."""
