@@ -213,6 +213,8 @@ def amounts_of(name: str, kind: Kind, distinct: Distinct, show_cells: bool) -> N
 
     `show_cells` is False for sensitive columns, whose cells no error may show.
     """
+    if not len(distinct.values):  # all missing: of any kind
+        return np.zeros(0, dtype=np.int64)
     if kind == "date":
         days = parse_dates(distinct.values)
         if days is None:
