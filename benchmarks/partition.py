@@ -27,7 +27,8 @@ RECORDS = 1_000_000
 GROWTH = (100_000, 300_000, 1_000_000, 3_000_000)
 Variant = tuple[str, dict[str, Any]]
 FOR_K: list[Variant] = [
-    ("hilbert", {}), ("hilbert", {"fast": True}), ("idistance", {}), ("mondrian", {}),
+    ("hilbert", {}), ("hilbert", {"fast": True}), ("idistance", {}),
+    ("idistance", {"within": "curve"}), ("mondrian", {}),
 ]  # fmt: skip
 FOR_L: list[Variant] = [
     ("hilbert", {}), ("hilbert", {"frontier": True}), ("idistance", {}), ("mondrian", {}),
@@ -67,7 +68,7 @@ def argsort_seconds(records: int) -> float:
 
 
 def title(variant: Variant) -> str:
-    return " ".join([variant[0], *variant[1]])
+    return " ".join([variant[0], *(f"{k}={v}".lower() for k, v in variant[1].items())])
 
 
 def main() -> None:

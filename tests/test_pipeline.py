@@ -31,7 +31,12 @@ MODELS = [
     {"k": 3, "l": 2, "t": 0.4},
 ]
 GENERALISING = sorted(set(METHODS) - {"anatomy"})  # which publishes two tables: test_anatomy
-OPTIONS = {"hilbert": [{}, {"fast": True}], "mondrian": [{}, {"relaxed": True}]}
+OPTIONS = {
+    "hilbert": [{}, {"fast": True}],
+    "idistance": [{}, {"fast": True}, {"within": "curve"}],
+    "mondrian": [{}, {"relaxed": True}],
+    "topdown": [{}, {"join": "group"}],
+}
 
 
 def classes_by_text(table, qi, sensitive, persons=None):
@@ -214,3 +219,11 @@ def test_a_model_without_a_column_to_look_at_does_not_hold_in_vain():
         shoal.verify(table, qi=["age"], sensitive=["disease"], k=2, e=5)
     with pytest.raises(PolicyError, match="sensitive column"):
         shoal.verify(table, qi=["age"], l=2)
+
+
+@pytest.mark.parametrize("kind", ["numeric", "date", "ordinal", "categorical"])
+def test_a_column_of_missing_values_only_can_be_of_any_kind(kind):
+    table = pa.table({"x": pa.array([None, None, None], pa.int64())})
+    release = shoal.anonymize(table, qi=["x"], kind={"x": kind}, k=3)
+    assert release.data.column("x").to_pylist() == [None] * 3
+    assert release.loss.gcp == 0

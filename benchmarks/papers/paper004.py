@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from benchmarks.papers.figures import Figure
 from benchmarks.papers.runs import encoded, run
 
-K_METHODS = ["hilbert", "idistance", "topdown", "mondrian"]
+K_METHODS = ["hilbert", "idistance", "idistance by curve", "topdown", "mondrian"]
 FAST = ["hilbert fast", "idistance fast"]
-L_METHODS = ["hilbert", "idistance", "mondrian"]
+L_METHODS = ["hilbert", "hilbert frontier", "idistance", "mondrian"]
 N = 200_000
 
 
@@ -100,11 +100,13 @@ def figure19(full: bool) -> Iterator[Figure]:
 def figure20(full: bool) -> Iterator[Figure]:
     """Accuracy of cube queries."""
     methods = [*L_METHODS, "anatomy"]
-    panel = Figure("Figure 20a", "query accuracy at level 2, variable l", "l", "KL")
-    for m in range(2, 9) if full else (2, 5, 8):
-        for label in methods:
-            panel.add(label, m, run(encoded("acs", N, diverse=True), label, l=m).kl())
-    yield panel
+    for name, title, most in (("acs", "Census", 8), ("adult", "Adult", 7)):
+        table = encoded(name, N, diverse=True)
+        panel = Figure(f"Figure 20a {title}", f"{title}, level 2, variable l", "l", "KL")
+        for m in range(2, most + 1) if full else (2, 5, most):
+            for label in methods:
+                panel.add(label, m, run(table, label, l=m).kl())
+        yield panel
     panel = Figure("Figure 20b", "query accuracy, l = 5, variable level", "level", "KL")
     for label in methods:
         result = run(encoded("acs", N, diverse=True), label, l=5)

@@ -22,8 +22,10 @@ from shoal.table import EncodedTable
 LABELS = {
     "hilbert": ("hilbert", {}),
     "hilbert fast": ("hilbert", {"fast": True}),
+    "hilbert frontier": ("hilbert", {"frontier": True}),
     "idistance": ("idistance", {}),
     "idistance fast": ("idistance", {"fast": True}),
+    "idistance by curve": ("idistance", {"within": "curve"}),
     "topdown": ("topdown", {}),
     "mondrian": ("mondrian", {}),
     "anatomy": ("anatomy", {}),

@@ -15,7 +15,9 @@ __all__ = ["METHODS", "get_method"]
 METHODS = {
     "anatomy": "shoal.methods.anatomy:Anatomy",
     "hilbert": "shoal.methods.hilbert:Hilbert",
+    "idistance": "shoal.methods.idistance:IDistance",
     "mondrian": "shoal.methods.mondrian:Mondrian",
+    "topdown": "shoal.methods.topdown:TopDown",
 }
 """Name to "module:class": importing the registry compiles and imports nothing else."""
 

@@ -18,7 +18,7 @@ __all__ = ["Method", "Options", "Outcome", "Run"]
 class Options(BaseModel):
     """Options of a method: frozen, and an unknown name is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
 def _silent(done: float, total: float) -> None:
