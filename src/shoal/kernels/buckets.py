@@ -7,16 +7,16 @@ the table is eligible (Xiao & Tao, VLDB 2006, section 5).
 
 import numpy as np
 
-from shoal.kernels.jit import kernel
+from shoal.kernels.jit import inner_kernel, kernel
 
 
-@kernel
+@inner_kernel
 def _larger(left, a, b):
     """Whether bucket a comes before bucket b: more records left, then the lower value."""
     return left[a] > left[b] or (left[a] == left[b] and a < b)
 
 
-@kernel
+@inner_kernel
 def _sift_down(heap, size, left, i):
     while True:
         top = i
@@ -29,7 +29,7 @@ def _sift_down(heap, size, left, i):
         i = top
 
 
-@kernel
+@inner_kernel
 def _sift_up(heap, left, i):
     while i > 0 and _larger(left, heap[i], heap[(i - 1) // 2]):
         parent = (i - 1) // 2

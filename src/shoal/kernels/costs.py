@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels.jit import kernel
+from shoal.kernels.jit import inner_kernel, kernel
 
 SPAN = 0
 TREE = 1
@@ -50,7 +50,7 @@ def range_maxima(climb):
     return np.concatenate(rows) if len(climb) else np.zeros(0)
 
 
-@kernel
+@inner_kernel
 def range_loss(costs, attribute, lo, hi):
     """Unweighted loss of a group whose codes span lo..hi; SPAN and TREE only."""
     if lo == hi:
@@ -67,7 +67,7 @@ def range_loss(costs, attribute, lo, hi):
     return max(costs.peak[row + lo], costs.peak[row + hi - (1 << level)])
 
 
-@kernel
+@inner_kernel
 def group_extent(codes, order, begin, end):
     """Smallest and largest code of the records order[begin:end]."""
     lo = codes[order[begin]]
@@ -79,7 +79,7 @@ def group_extent(codes, order, begin, end):
     return lo, hi
 
 
-@kernel
+@inner_kernel
 def group_distinct(codes, order, begin, end, seen, stamp):
     """Number of distinct codes; `seen` is scratch of the attribute's size."""
     distinct = 0

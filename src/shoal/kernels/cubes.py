@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels.jit import kernel
+from shoal.kernels.jit import inner_kernel, kernel
 
 LARGEST_CUBE = 1 << 22
 """Cells of a cube that is held in memory, 8 bytes each, once a thread."""
@@ -88,7 +88,7 @@ def _runs(cover, group):
     return cover.starts[row], cover.starts[row + 1]
 
 
-@kernel
+@inner_kernel
 def _volume(a, b, c, group):
     """Number of cells that a group covers, as a float: it can be large."""
     return (
@@ -98,14 +98,14 @@ def _volume(a, b, c, group):
     )  # fmt: skip
 
 
-@kernel
+@inner_kernel
 def _corner(cube, x, y, z, share):
     """One corner of a box; corners beyond the cube change nothing in it."""
     if x < cube.shape[0] and y < cube.shape[1] and z < cube.shape[2]:
         cube[x, y, z] += share
 
 
-@kernel
+@inner_kernel
 def _add_box(cube, a, b, c, i, j, k, share):
     """Begin and end of a box of the difference array: the product of three runs."""
     for x_end in range(2):
@@ -117,7 +117,7 @@ def _add_box(cube, a, b, c, i, j, k, share):
             _corner(cube, x, y, c.last[k] + 1, -signed)
 
 
-@kernel
+@inner_kernel
 def _add_up(cube):
     """Prefix sums along every axis: a difference array becomes the cube itself."""
     for x in range(cube.shape[0]):
@@ -168,7 +168,7 @@ def _count_points(axes, slices, value, cells, counts):
     return points
 
 
-@kernel
+@inner_kernel
 def _is_in(cover, group, code):
     """Whether a group covers a code: the last run that begins at or before it decides."""
     begin, end = _runs(cover, group)
@@ -201,7 +201,7 @@ def _reach(axes, a, b, c, slices, value, cells, expected):
                 i += 1
 
 
-@kernel
+@inner_kernel
 def _boxes(a, b, c, slices, value):
     """Number of boxes that the groups with a value consist of."""
     boxes = 0
@@ -213,7 +213,7 @@ def _boxes(a, b, c, slices, value):
     return boxes
 
 
-@kernel
+@inner_kernel
 def _visits(a, slices, value, cells, inner):
     """Number of points that `_reach` visits, more or less."""
     visits = 0
@@ -225,7 +225,7 @@ def _visits(a, slices, value, cells, inner):
     return visits
 
 
-@kernel
+@inner_kernel
 def _tree_add(tree, y, z, share):
     """Add at (y, z) of a two-dimensional Fenwick tree; beyond it nothing changes."""
     i = y + 1
@@ -237,7 +237,7 @@ def _tree_add(tree, y, z, share):
         i += i & -i
 
 
-@kernel
+@inner_kernel
 def _tree_sum(tree, y, z):
     """Sum over all (y', z') with y' <= y and z' <= z."""
     total = np.int64(0)
@@ -251,7 +251,7 @@ def _tree_sum(tree, y, z):
     return total
 
 
-@kernel
+@inner_kernel
 def _toggle(tree, b, c, group, share):
     """Begin (or, with a negative share, end) what a group covers on the inner axes."""
     b_begin, b_end = _runs(b, group)
@@ -299,7 +299,7 @@ def _sweep(axes, a, b, c, slices, value, unit, cells, tree, expected):
             expected[i] = _tree_sum(tree, y, cells[i] % axes.sizes[2]) / unit
 
 
-@kernel
+@inner_kernel
 def _largest_volume(a, b, c, slices, value):
     largest = 1.0
     for p in range(slices.group_starts[value], slices.group_starts[value + 1]):
@@ -307,7 +307,7 @@ def _largest_volume(a, b, c, slices, value):
     return largest
 
 
-@kernel
+@inner_kernel
 def _expect(axes, a, b, c, slices, value, cells, cube, tree, expected):
     """Expected records at each point, by whichever way is cheapest for this value."""
     records = slices.record_starts[value + 1] - slices.record_starts[value]

@@ -9,7 +9,7 @@ vector instructions. Keys are whole numbers of ``d * bits`` bits, cut into
 
 import numpy as np
 
-from shoal.kernels.jit import kernel
+from shoal.kernels.jit import inner_kernel, kernel
 
 LANES = 992
 """Records worked on at once: d rows of them stay in the first-level cache."""
@@ -22,7 +22,7 @@ def key_words(dimensions, bits):
     return (dimensions * bits + 63) // 64
 
 
-@kernel
+@inner_kernel
 def _turn(first, row, level, below):
     """Where the axis' bit is set invert the low bits of the first axis, else swap them."""
     for r in range(len(row)):
@@ -34,7 +34,7 @@ def _turn(first, row, level, below):
         row[r] = b ^ swap
 
 
-@kernel
+@inner_kernel
 def _unwind(lanes, bits):
     """Turn coordinates into the transposed Hilbert index, in place; lanes is (d, L)."""
     first = lanes[0]
@@ -49,7 +49,7 @@ def _unwind(lanes, bits):
             lanes[i, r] ^= lanes[i - 1, r]
 
 
-@kernel
+@inner_kernel
 def _flips(last, flips, bits):
     """Bit j of a flip: parity of the bits above j of the last axis."""
     flips[:] = np.uint32(0)
@@ -59,7 +59,7 @@ def _flips(last, flips, bits):
             flips[r] ^= below & (np.uint32(0) - ((last[r] >> np.uint32(level)) & np.uint32(1)))
 
 
-@kernel
+@inner_kernel
 def _interleave(lanes, flips, bits, words):
     """Write the bits of all axes, level by level, into the words of the keys, left-aligned."""
     for w in range(len(words)):

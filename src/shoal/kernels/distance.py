@@ -9,7 +9,7 @@ fixed order: the answer does not depend on blocks, threads or machines.
 
 import numpy as np
 
-from shoal.kernels.jit import kernel
+from shoal.kernels.jit import inner_kernel, kernel
 
 BLOCK = 1024
 """Records worked on at once: a row of them for each attribute stays in the cache."""
@@ -39,7 +39,7 @@ def first_of_runs(words, order, first):
     return count
 
 
-@kernel
+@inner_kernel
 def _fill_block(matrix, grid, start, rows, block):
     """Coordinates of some records: attribute a of record r at ``a * BLOCK + r``."""
     for a in range(len(start)):
@@ -48,7 +48,7 @@ def _fill_block(matrix, grid, start, rows, block):
             block[a * BLOCK + r] = places[codes[rows[r]]]
 
 
-@kernel
+@inner_kernel
 def _pass(x, c0, c1, c2, c3, state):
     """Take four attributes off the scores, which are the first half of the state."""
     for r in range(BLOCK):
@@ -58,7 +58,7 @@ def _pass(x, c0, c1, c2, c3, state):
         state[r] -= product
 
 
-@kernel
+@inner_kernel
 def _last_pass(x, c0, c1, c2, c3, number, state, which):
     """The last four attributes of a centre: keep it where its score is the best so far."""
     for r in range(BLOCK):
@@ -72,7 +72,7 @@ def _last_pass(x, c0, c1, c2, c3, number, state, which):
         which[r] = number if better else which[r]
 
 
-@kernel
+@inner_kernel
 def _nearest_in_block(block, centres, half, state, which):
     """Best centre of each record of a block: scores and best scores share one array.
 

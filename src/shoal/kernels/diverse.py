@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels.jit import kernel
+from shoal.kernels.jit import inner_kernel, kernel
 
 NONE = np.int32(-1)
 
@@ -138,7 +138,7 @@ def pop(frontier):
     return lowest
 
 
-@kernel
+@inner_kernel
 def pop_front(buckets, frontier):
     """Take the lowest record of the frontier off the heap, or NONE if there is none."""
     while frontier.size[0] > 0:
@@ -148,7 +148,7 @@ def pop_front(buckets, frontier):
     return NONE
 
 
-@kernel
+@inner_kernel
 def largest_count(ranking):
     """Unassigned records of the most frequent value."""
     return np.int64(ranking.count[ranking.ranked[0]])
@@ -168,7 +168,7 @@ def count_down(ranking, value):
     ranking.count[value] -= 1
 
 
-@kernel
+@inner_kernel
 def assign(ranking, buckets, frontier, record):
     """Take a frontier record out of its bucket; the next of its value moves up."""
     value = buckets.value[record]
@@ -185,7 +185,7 @@ def assign(ranking, buckets, frontier, record):
         push(frontier, buckets.front[value])
 
 
-@kernel
+@inner_kernel
 def try_greedy(ranking, buckets, frontier, remaining, l):
     """Hold the fewest lowest frontier records, l or more, that leave the rest eligible.
 
@@ -210,7 +210,7 @@ def try_greedy(ranking, buckets, frontier, remaining, l):
     return 0
 
 
-@kernel
+@inner_kernel
 def fall_back(ranking, buckets, frontier, remaining, l):
     """Hold the frontier records of the most frequent values; returns how many.
 
@@ -235,7 +235,7 @@ def fall_back(ranking, buckets, frontier, remaining, l):
     return size
 
 
-@kernel
+@inner_kernel
 def one_more(ranking, buckets, frontier, spot, remaining, l, order, begin, end):
     """Figure 9: the next frontier record if it is nearer to the group than to its own, or NONE.
 

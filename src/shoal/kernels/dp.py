@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels.costs import SET, SPAN, TREE, range_loss
-from shoal.kernels.jit import kernel
+from shoal.kernels.jit import inner_kernel, kernel
 
 FAR = np.float32(1 << 24)
 """A distance beyond every window."""
@@ -86,7 +86,7 @@ def fill_line(line, costs, rows, matrix, order):
             fill_set(row, line.pad, matrix[a], order, last)
 
 
-@kernel
+@inner_kernel
 def _widen_range(value, high, low, cost, cap):
     """Take one more record into the windows and add what they cost now."""
     for r in range(len(cost)):
@@ -99,7 +99,7 @@ def _widen_range(value, high, low, cost, cap):
         cost[r] += loss if loss < cap else cap
 
 
-@kernel
+@inner_kernel
 def _widen_set(value, distinct, length, cost, scale):
     """A record is a new value if its next occurrence lies beyond the window."""
     one = np.float32(1.0)
@@ -110,7 +110,7 @@ def _widen_set(value, distinct, length, cost, scale):
         cost[r] += scale * d if d > one else zero
 
 
-@kernel
+@inner_kernel
 def _extremum(value, size, sign, out, other):
     """``out[r]`` = largest sign * value of the `size` values up to value[size - 1 + r].
 
@@ -131,7 +131,7 @@ def _extremum(value, size, sign, out, other):
     return out
 
 
-@kernel
+@inner_kernel
 def _range_costs(value, end, k, tree, cap, cost, spare):
     """Add one SPAN or TREE attribute; lane r's windows end at value[end + r].
 
@@ -150,7 +150,7 @@ def _range_costs(value, end, k, tree, cap, cost, spare):
         _widen_range(value[begin : begin + lanes], high, low, cost[s - k], cap)
 
 
-@kernel
+@inner_kernel
 def _set_costs(value, end, k, scale, cost, spare):
     """Add one SET attribute."""
     lanes = cost.shape[1]
@@ -177,7 +177,7 @@ def window_costs(line, k, at, cost, spare):
             _range_costs(value, end, k, tree, line.scale[row], cost, spare)
 
 
-@kernel
+@inner_kernel
 def _extend(cost, k, opt, at, best, choice):
     """Optima of the prefixes that end in lanes at..at+len(best); at most k lanes.
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from shoal.kernels.jit import kernel
+from shoal.kernels.jit import inner_kernel, kernel
 
 
 @kernel
@@ -67,7 +67,7 @@ def mark_used(codes, used):
             used[code] = True
 
 
-@kernel
+@inner_kernel
 def _sort_members(members, begin, end, seen, mark):
     """Sort the codes members[begin:end], which are those with ``seen[code] == mark``."""
     if end - begin > 32:  # many: read them off `seen`, in a time that the domain bounds
@@ -108,7 +108,7 @@ def group_sets(codes, order, offsets, size, starts, members):
     starts[len(offsets) - 1] = filled
 
 
-@kernel
+@inner_kernel
 def _same_set(starts, members, a, b):
     if starts[a + 1] - starts[a] != starts[b + 1] - starts[b]:
         return False

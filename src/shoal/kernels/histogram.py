@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels.jit import kernel
+from shoal.kernels.jit import inner_kernel, kernel
 
 
 class Records(NamedTuple):
@@ -74,7 +74,7 @@ def new_tally(records):
     )
 
 
-@kernel
+@inner_kernel
 def reset(tally):
     """Empty the tally: the next record begins a new group."""
     for i in range(tally.n_touched[0]):
@@ -109,7 +109,7 @@ def add(tally, records, row):
         tally.histogram[value] += 1
 
 
-@kernel
+@inner_kernel
 def add_range(tally, records, order, begin, end):
     """Take the records order[begin:end] into the group."""
     for i in range(begin, end):

@@ -45,3 +45,8 @@ def kernel(*signatures, **options):
     if len(signatures) == 1 and callable(signatures[0]):
         return numba.njit(**settings)(signatures[0])
     return numba.njit(*signatures, **settings)
+
+
+def inner_kernel(function):
+    """A kernel that only kernels call: without a wrapper for Python it compiles sooner."""
+    return kernel(no_cpython_wrapper=True)(function)

@@ -11,7 +11,7 @@ import numpy as np
 
 from shoal.kernels.costs import SET, Costs, group_extent, range_loss
 from shoal.kernels.histogram import Records, Tally, add_range, reset
-from shoal.kernels.jit import kernel
+from shoal.kernels.jit import inner_kernel, kernel
 from shoal.kernels.rules import Rules, holds
 
 CHOICES = 16
@@ -78,7 +78,7 @@ def _extents(matrix, order, offsets, low, high):
             low[a, g], high[a, g] = group_extent(codes, order, offsets[g], offsets[g + 1])
 
 
-@kernel
+@inner_kernel
 def _begin_walk(run, groups, g):
     run.walk[0] += 1
     for a in range(len(run.low)):
@@ -87,7 +87,7 @@ def _begin_walk(run, groups, g):
         run.distinct[a] = 0
 
 
-@kernel
+@inner_kernel
 def _step_back(judge, groups, run, g):
     """Take group g, the one before the run, into it."""
     begin, end = groups.offsets[g], groups.offsets[g + 1]
@@ -104,7 +104,7 @@ def _step_back(judge, groups, run, g):
                 run.distinct[a] += 1
 
 
-@kernel
+@inner_kernel
 def _run_loss(costs, run):
     """Weighted NCP of the run."""
     loss = 0.0

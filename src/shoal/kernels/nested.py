@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels.diverse import NONE, count_down, largest_count, new_ranking
-from shoal.kernels.jit import kernel
+from shoal.kernels.jit import inner_kernel, kernel
 
 
 class Waiting(NamedTuple):
@@ -52,7 +52,7 @@ def new_waiting(n, values):
     )
 
 
-@kernel
+@inner_kernel
 def _rise(waiting, value, at):
     """Put a value into the heap at this hole or above it."""
     heap, top = waiting.heap, waiting.top
@@ -65,7 +65,7 @@ def _rise(waiting, value, at):
     waiting.where[value] = at
 
 
-@kernel
+@inner_kernel
 def _sink(waiting, value, at):
     """Put a value into the heap at this hole or below it."""
     heap, top = waiting.heap, waiting.top
@@ -84,7 +84,7 @@ def _sink(waiting, value, at):
     waiting.where[value] = at
 
 
-@kernel
+@inner_kernel
 def _enter(waiting, value):
     """Put a value that waits into the heap."""
     at = waiting.size[0]
@@ -92,7 +92,7 @@ def _enter(waiting, value):
     _rise(waiting, value, at)
 
 
-@kernel
+@inner_kernel
 def _drop(waiting, value):
     """Take a value out of the heap."""
     at = waiting.where[value]
@@ -107,7 +107,7 @@ def _drop(waiting, value):
         _sink(waiting, last, at)
 
 
-@kernel
+@inner_kernel
 def arrive(waiting, record, value):
     """A record comes by: it is the top of its value, and the latest of all."""
     waiting.below[record] = waiting.top[value]
@@ -118,7 +118,7 @@ def arrive(waiting, record, value):
         _rise(waiting, value, waiting.where[value])
 
 
-@kernel
+@inner_kernel
 def choose(ranking, waiting, pillars, wanted, chosen):
     """Take the values of the next group out of the heap: the pillars, then the latest."""
     if wanted == waiting.size[0]:
@@ -145,7 +145,7 @@ def release(ranking, waiting, chosen, size, order, done):
         count_down(ranking, value)
 
 
-@kernel
+@inner_kernel
 def _absent(ranking, waiting, pillars):
     """How many pillars have no record waiting."""
     absent = 0

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels.cubes import Cover
-from shoal.kernels.jit import kernel
+from shoal.kernels.jit import inner_kernel, kernel
 
 
 class Predicates(NamedTuple):
@@ -58,7 +58,7 @@ def _select(predicates, query, below):
     return count
 
 
-@kernel
+@inner_kernel
 def _matching(predicates, query, columns, skip, below, found):
     """Fill ``found`` with the records that satisfy a query; returns how many.
 
@@ -104,7 +104,7 @@ def _share(cover, attribute, group, below):
     return selected / cover.width[row]
 
 
-@kernel
+@inner_kernel
 def _value_share(values, group, size, below):
     """Share of a group's records whose sensitive value a predicate selects."""
     selected = 0

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels.jit import kernel
+from shoal.kernels.jit import inner_kernel, kernel
 
 SIZE = 0  # n >= a
 FREQUENCY = 1  # a * r_1 <= n
@@ -77,7 +77,7 @@ def holds(rules, n, histogram, touched, n_touched):
     return True
 
 
-@kernel
+@inner_kernel
 def _rule_holds(rules, r, n, histogram, touched, n_touched):
     kind = rules.kind[r]
     a = rules.a[r]
@@ -114,7 +114,7 @@ def _rule_holds(rules, r, n, histogram, touched, n_touched):
     return False  # an unknown rule can never be said to hold
 
 
-@kernel
+@inner_kernel
 def _summary(begin, end, histogram, touched, n_touched):
     """Largest and smallest count of one column, its distinct values, sum of its counts."""
     largest = np.int64(0)
@@ -132,7 +132,7 @@ def _summary(begin, end, histogram, touched, n_touched):
     return largest, smallest, distinct, mass
 
 
-@kernel
+@inner_kernel
 def _entropy_holds(least, log_l, begin, end, histogram, touched, n_touched):
     largest, smallest, distinct, mass = _summary(begin, end, histogram, touched, n_touched)
     if distinct < least:
@@ -147,7 +147,7 @@ def _entropy_holds(least, log_l, begin, end, histogram, touched, n_touched):
     return bits >= mass * (log_l + MARGIN)
 
 
-@kernel
+@inner_kernel
 def _recursive_holds(numerator, denominator, l, begin, end, histogram, touched, n_touched):
     """r_1 < c * (all counts but the l - 1 largest).
 
@@ -177,14 +177,14 @@ def _recursive_holds(numerator, denominator, l, begin, end, histogram, touched, 
     return largest * denominator < numerator * tail
 
 
-@kernel
+@inner_kernel
 def _at_most(amount, numerator, denominator, whole):
     """``amount <= whole * numerator / denominator`` in int64, numerator <= denominator."""
     rest = whole % denominator
     return amount <= whole // denominator * numerator + rest * numerator // denominator
 
 
-@kernel
+@inner_kernel
 def _nominal_close(
     numerator, denominator, mass, table, begin, end, histogram, total, touched, n_touched
 ):
@@ -201,7 +201,7 @@ def _nominal_close(
     return _at_most(moved, numerator, denominator, mass * table)
 
 
-@kernel
+@inner_kernel
 def _nominal_close_in_floats(t, mass, table, begin, end, histogram, total, touched, n_touched):
     if table == 0 or mass == 0:
         return False
@@ -213,7 +213,7 @@ def _nominal_close_in_floats(t, mass, table, begin, end, histogram, total, touch
     return moved <= t - MARGIN
 
 
-@kernel
+@inner_kernel
 def _ordered_close(numerator, denominator, mass, table, begin, end, histogram, total):
     """Ordered distance over the values that occur in the table: sum |P_i - Q_i| / (m - 1)."""
     if table == 0 or mass == 0:
@@ -233,7 +233,7 @@ def _ordered_close(numerator, denominator, mass, table, begin, end, histogram, t
     return _at_most(moved, numerator, denominator, (present - 1) * (mass * table))
 
 
-@kernel
+@inner_kernel
 def _ordered_close_in_floats(t, mass, table, begin, end, histogram, total):
     gap = 0.0
     moved = 0.0

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels.jit import kernel
+from shoal.kernels.jit import inner_kernel, kernel
 from shoal.kernels.splitting import begin_box, growth, total_loss, widen
 
 
@@ -41,7 +41,7 @@ def groups_from(order, offsets):
     )
 
 
-@kernel
+@inner_kernel
 def _cover(groups, g, costs, codes, box):
     """The box of a group; returns its weighted NCP."""
     row = groups.first[g]
@@ -52,7 +52,7 @@ def _cover(groups, g, costs, codes, box):
     return total_loss(box)
 
 
-@kernel
+@inner_kernel
 def _cheapest_members(groups, h, wanted, costs, codes, box):
     """Members of h that widen the box least, each on its own; the first of equals."""
     rows = np.empty(wanted, dtype=np.int64)
@@ -72,7 +72,7 @@ def _cheapest_members(groups, h, wanted, costs, codes, box):
     return rows
 
 
-@kernel
+@inner_kernel
 def _price(groups, g, h, k, costs, codes, box, trial):
     """What it adds to the loss if g, whose box is given, merges with h or borrows from it.
 
@@ -95,7 +95,7 @@ def _price(groups, g, h, k, costs, codes, box, trial):
     return (groups.size[g] + lent) * total_loss(trial) - before
 
 
-@kernel
+@inner_kernel
 def _best_partner(groups, g, k, reach, costs, codes, box, trial):
     """The cheapest of the `reach` groups on either side in tree order; -1 if there is none."""
     best, least = -1, np.inf
@@ -111,7 +111,7 @@ def _best_partner(groups, g, k, reach, costs, codes, box, trial):
     return best
 
 
-@kernel
+@inner_kernel
 def _merge(groups, g, h):
     """Put g's records behind h's; g is no more."""
     groups.following[groups.last[h]] = groups.first[g]
@@ -124,7 +124,7 @@ def _merge(groups, g, h):
         groups.before[groups.after[g]] = groups.before[g]
 
 
-@kernel
+@inner_kernel
 def _lend(groups, h, g, rows, lent):
     """Move these rows of h behind g's; ``lent`` is all False, one entry a record, and stays so."""
     for row in rows:

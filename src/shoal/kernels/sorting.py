@@ -8,7 +8,7 @@ Equal keys keep the order of the records.
 
 import numpy as np
 
-from shoal.kernels.jit import kernel
+from shoal.kernels.jit import inner_kernel, kernel
 
 DIGIT = 11
 """Bits per radix pass: 2048 counters stay in the first-level cache."""
@@ -57,7 +57,7 @@ def _pack_first(words, number_bits, packed):
         packed[i] = (top[i] & ~mask) | np.uint64(i)
 
 
-@kernel
+@inner_kernel
 def _bits_at(words, record, place, count):
     """`count` bits of a record's key from bit `place` on, counted from the top."""
     w = place // 64
@@ -68,7 +68,7 @@ def _bits_at(words, record, place, count):
     return bits >> np.uint64(64 - count)
 
 
-@kernel
+@inner_kernel
 def _differ(words, a, b):
     w = 0
     while w < len(words) and words[w, a] == words[w, b]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels.costs import SET, range_loss
-from shoal.kernels.jit import kernel
+from shoal.kernels.jit import inner_kernel, kernel
 
 ROUNDS = 3
 """How often the farther seed is looked for, each time from the seed found last."""
@@ -40,7 +40,7 @@ def new_box(costs):
     )
 
 
-@kernel
+@inner_kernel
 def set_loss(costs, attribute, distinct):
     """Weighted NCP of a SET attribute with so many values."""
     if distinct < 2:
@@ -48,7 +48,7 @@ def set_loss(costs, attribute, distinct):
     return costs.weight[attribute] * distinct / costs.size[attribute]
 
 
-@kernel
+@inner_kernel
 def pair_loss(costs, codes, u, v):
     """Weighted NCP of two records: how far apart they are."""
     total = 0.0
@@ -64,7 +64,7 @@ def pair_loss(costs, codes, u, v):
     return total
 
 
-@kernel
+@inner_kernel
 def begin_box(box, costs, codes, row):
     """The box of one record."""
     box.stamp[0] += 1
@@ -94,7 +94,7 @@ def growth(box, costs, codes, row):
     return total
 
 
-@kernel
+@inner_kernel
 def widen(box, costs, codes, row):
     """Take a record into the box."""
     for a in range(len(box.low)):
@@ -111,7 +111,7 @@ def widen(box, costs, codes, row):
             box.loss[a] = costs.weight[a] * range_loss(costs, a, box.low[a], box.high[a])
 
 
-@kernel
+@inner_kernel
 def _farthest(costs, codes, order, begin, end, row):
     """The record of a range that is farthest from one record, and how far; first of equals."""
     found, far = row, 0.0
@@ -144,7 +144,7 @@ def seeds(costs, codes, order, begin, end, sample):
     return u, v
 
 
-@kernel
+@inner_kernel
 def total_loss(box):
     """Weighted NCP of a box."""
     total = 0.0
@@ -153,7 +153,7 @@ def total_loss(box):
     return total
 
 
-@kernel
+@inner_kernel
 def _leaning(costs, codes, u, v, left, right, row, by_group):
     """Below 0 if a record belongs to the left group of seed u, above 0 if to v's.
 
