@@ -227,3 +227,12 @@ def test_a_column_of_missing_values_only_can_be_of_any_kind(kind):
     release = shoal.anonymize(table, qi=["x"], kind={"x": kind}, k=3)
     assert release.data.column("x").to_pylist() == [None] * 3
     assert release.loss.gcp == 0
+
+
+def test_a_release_that_counts_persons_is_checked_in_part_from_its_text(tmp_path):
+    table = pa.table({"age": [1, 1, 2, 2], "who": [1, 2, 3, 4], "s": ["a", "b", "a", "b"]})
+    release = shoal.anonymize(table, qi=["age"], person="who", sensitive="s", k=2, l=2)
+    assert release.verify().complete  # the pipeline knows the persons
+    found = shoal.verify(release.write(tmp_path / "r.csv"))
+    assert (found.ok, found.complete) == (True, False)
+    assert repr(found).startswith("checked in part")

@@ -51,8 +51,8 @@ def anonymize(
 
     from shoal.manifest import load_manifest
     from shoal.pipeline import anonymize as run
-    from shoal.publish import plain_columns
-    from shoal.release import check_targets, manifest_path
+    from shoal.publish import GROUP, plain_columns
+    from shoal.release import check_targets, manifest_path, sensitive_path
 
     proof = manifest or manifest_path(out)
     check_targets(file, out, proof)
@@ -60,7 +60,8 @@ def anonymize(
         release = run(file, policy, progress=report)
         release.write(out, proof, lambda done, total: report("write", done, total))
     unknown = [n for n in plain_columns(release.table.column_names, policy) if n not in release.qi]
-    undeclared = [name for name in unknown if name not in policy.plain]
+    ours = {GROUP} if release.sensitive_table is not None else set()
+    undeclared = [name for name in unknown if name not in {*policy.plain, *ours}]
     if undeclared:
         more = f" and {len(undeclared) - 5} more" if len(undeclared) > 5 else ""
         notice(f"published as is, having no role: {', '.join(undeclared[:5])}{more}", quiet)
@@ -71,7 +72,8 @@ def anonymize(
     elif not quiet:
         click.echo(repr(release))
         _say_what_the_budget_bought(release.manifest["method"].get("budget"))
-        click.echo(f"wrote {out} and {proof}")
+        second = f", {sensitive_path(out)}" if release.sensitive_table is not None else ""
+        click.echo(f"wrote {out}{second} and {proof}")
 
 
 def _say_what_the_budget_bought(found: dict[str, Any] | None) -> None:
