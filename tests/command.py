@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -31,6 +32,7 @@ def shoal(*args: object) -> Result:
     argv = ["shoal", *map(str, args)]
     with (
         mock.patch.object(sys, "argv", argv),
+        mock.patch.dict(os.environ, SHOAL_DEBUG="1"),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
     ):
@@ -45,9 +47,11 @@ def shoal(*args: object) -> Result:
 def shoal_process(*args: object, **options: Any) -> Result:
     """Run the command in a process of its own, exactly as a user does."""
     command = [str(Path(sys.executable).with_name("shoal")), *map(str, args)]
+    environment = {**os.environ, "SHOAL_DEBUG": "1", **options.pop("env", {})}
     done = subprocess.run(
-        command, capture_output=True, text=True, check=False, timeout=120, **options
-    )
+        command, capture_output=True, text=True, check=False, timeout=120, env=environment,
+        **options,
+    )  # fmt: skip
     return Result(done.returncode, done.stdout, done.stderr)
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import shoal
 from shoal.errors import InfeasibleError, InputError, PolicyError, VerificationError
 from shoal.methods.anatomy import draw
+from shoal.write import write_table
 
 
 def naive_draw(counts, diversity):
@@ -122,3 +123,23 @@ def test_what_anatomy_cannot_promise_it_refuses():
     with pytest.raises(InfeasibleError):
         release(l=100)
     assert "not protected" in release()[1].manifest["notices"][0]
+
+
+def test_the_second_table_never_takes_the_place_of_the_input(tmp_path):
+    source = tmp_path / "r.sensitive.csv"
+    write_table(shoal.datasets.census(200), source)
+    before = source.read_bytes()
+    roles = {"qi": ["age"], "sensitive": "occupation", "l": 2, "method": "anatomy"}
+    with pytest.raises(PolicyError, match="the output is the input"):
+        shoal.anonymize(source, **roles).write(tmp_path / "r.csv")
+    assert source.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == [source.name]
+
+
+def test_a_manifest_that_points_elsewhere_is_refused(tmp_path):
+    _, anatomy = release()
+    path = anatomy.write(tmp_path / "r.csv")
+    manifest = tmp_path / "r.csv.manifest.json"
+    manifest.write_text(manifest.read_text().replace("r.sensitive.csv", "../r.sensitive.csv"))
+    with pytest.raises(InputError, match="sensitive table"):
+        shoal.verify(path)

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from command import HEADER, ROLES, SECRET, Result, people, rows, shoal, shoal_process
@@ -443,3 +444,25 @@ def test_closed_pipe(tmp_path: Path) -> None:
         f"{script} models | head -c 0", shell=True, capture_output=True, text=True, check=False
     )
     assert "Traceback" not in done.stderr
+
+
+def test_an_error_of_our_own_shows_no_cell(
+    monkeypatch, capsys, tmp_path: Path, table: Path
+) -> None:
+    """Arrow's messages quote cells: whatever escapes is told by its name alone."""
+    from shoal.cli import main
+
+    def broken(*_: object) -> None:
+        raise pa.ArrowInvalid(f"could not convert {SECRET}")
+
+    monkeypatch.setattr("shoal.pipeline.encode", broken)
+    monkeypatch.delenv("SHOAL_DEBUG", raising=False)
+    arguments = ["anonymize", table, "-o", tmp_path / "out.csv", *ROLES, "-k", 2]
+    monkeypatch.setattr(sys, "argv", ["shoal", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    shown = capsys.readouterr().err
+    assert stop.value.code == 2
+    assert SECRET not in shown
+    assert len(shown.splitlines()) == 1
+    assert "ArrowInvalid" in shown

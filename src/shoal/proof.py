@@ -52,9 +52,17 @@ def verify(
     if isinstance(release, str | Path):
         _check_digest(Path(release), claims["release"])
         if other := claims["release"].get("sensitive_table"):
-            sensitive_table = Path(release).with_name(other["file"])
+            sensitive_table = _beside(Path(release), other, path)
             _check_digest(sensitive_table, other)
     return _check(release, sensitive_table, policy)
+
+
+def _beside(release: Path, claims: Any, manifest: Path) -> Path:
+    """The second table, which a manifest names without a folder: it lies beside the first."""
+    try:
+        return release.with_name(claims["file"])
+    except (KeyError, TypeError, ValueError):
+        raise InputError(f"manifest {manifest}: does not name the sensitive table") from None
 
 
 def _check(release: Any, sensitive_table: Any, policy: Policy) -> Verification:

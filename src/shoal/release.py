@@ -133,6 +133,8 @@ class Release:
         target = Path(path)
         beside = Path(manifest) if manifest is not None else manifest_path(target)
         check_targets(self.source, target, beside)
+        if self.sensitive_table is not None:
+            check_targets(self.source, sensitive_path(target), beside)
         self.verify().raise_if_failed()  # nothing unverified leaves, not even a changed object
         complete = json.loads(json.dumps(self.manifest))
         with ExitStack() as files:  # renamed in reverse order: the proof last

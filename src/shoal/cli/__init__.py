@@ -5,6 +5,7 @@ Commands are imported when they run, so that ``shoal --help`` stays instant.
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 
@@ -95,6 +96,12 @@ def main() -> None:
         raise SystemExit(0) from None
     except MemoryError:
         click.echo("shoal: not enough memory for a table of this size", err=True)
+        raise SystemExit(2) from None
+    except Exception as error:  # a defect of ours; its text may quote a cell of the table
+        if os.environ.get("SHOAL_DEBUG"):
+            raise
+        kind = type(error).__name__
+        click.echo(f"shoal: an error of Shoal's own ({kind}); SHOAL_DEBUG=1 shows it", err=True)
         raise SystemExit(2) from None
     raise SystemExit(code or 0)
 
