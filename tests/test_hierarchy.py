@@ -1,14 +1,13 @@
 """Hierarchies: trees, their lowest common ancestors, builders, specs, errors."""
 
-import os
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shared_data import DATA
 from shoal.errors import HierarchyError, OutputError
 from shoal.hierarchy import (
     Hierarchy,
@@ -23,7 +22,6 @@ COUNTRIES = {
     "Europe": ["Italy", "France", "Spain"],
     "America": {"North": ["US", "Canada"], "South": ["Brazil"]},
 }
-DATA = Path(os.environ.get("SHOAL_DATA", Path(__file__).parents[2] / "shared" / "data"))
 FILES = sorted(DATA.glob("hierarchies/*/*.csv"))
 
 

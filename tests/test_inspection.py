@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import time
 from pathlib import Path
@@ -17,13 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
+from shared_data import DATA
 from shoal.cli import cli
 from shoal.cli.policy import policy_text
 from shoal.errors import InputError, OutputError, PolicyError
 from shoal.inspection import Inspection, inspect
 from shoal.policy import Policy
-
-DATA = Path(os.environ.get("SHOAL_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 
 def roles(found: Inspection) -> dict[str, str]:

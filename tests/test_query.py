@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from datetime import date, timedelta
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -18,12 +17,13 @@ from hypothesis import strategies as st
 import shoal
 from command import shoal as command
 from naive_query import Spec, answer, columns, holds, to_sql
+from shared_data import DATA
 from shoal.errors import HierarchyError, InputError, PolicyError
 from shoal.hierarchy import Hierarchy
 from shoal.recipient import Answer, query
 from shoal.recipient.cells import Anything, Range, Reading, Values, infer_reading, read_cell
 
-ADULT = Path("/work/shared/data/adult.csv")
+ADULT = DATA / "adult.csv"
 WORDS = ["a", "b", "c", "d,e", 'f"g', "{h}", " i", "ü"]
 TREE = {"x": {"y": ["a", "b"], "z": ["c", "d,e"]}, "w": ['f"g', "{h}", " i", "ü"]}
 RANKED = ("c", "ü", "a", "d,e", "{h}", "b", " i", 'f"g')
@@ -654,7 +654,7 @@ def test_command_without_manifest_and_with_options(tmp_path):
 # Real data
 
 
-@pytest.mark.skipif(not ADULT.exists(), reason="needs /work/shared/data/adult.csv")
+@pytest.mark.skipif(not ADULT.exists(), reason=f"no adult.csv in {DATA} (set SHOAL_DATA)")
 def test_adult():
     qi = ["age", "sex", "education", "native-country", "race"]
     release = shoal.anonymize(str(ADULT), qi=qi, sensitive="occupation", k=10)

@@ -27,7 +27,6 @@ from shoal.models import (
     check_eligible,
     models_of,
     union_closed,
-    whole_table_only,
 )
 from shoal.policy import Policy
 from shoal.publish import Published, publish
@@ -156,9 +155,6 @@ def _suited(models: Sequence[Model]) -> str:
 def _method(policy: Policy, models: Sequence[Model]) -> tuple[Method, Options]:
     """The method asked for, or the one that suits the models, with its checked options."""
     method = get_method(policy.method or _suited(models))
-    refused = whole_table_only(models)
-    if refused and not method.unique_groups:
-        raise PolicyError(f"method {method.name}: cannot promise {refused[0]}; anatomy can")
     if reason := method.refusal(models):
         raise PolicyError(f"method {method.name}: {reason}")
     try:

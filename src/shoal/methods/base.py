@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
+from shoal.models import whole_table_only
 from shoal.models.base import Model
 from shoal.table import EncodedTable, Partition, Recoding
 
@@ -59,7 +60,8 @@ class Method(ABC):
 
     def refusal(self, models: Sequence[Model]) -> str | None:
         """Why the method cannot promise these models, in words that follow its name; or None."""
-        return None
+        beyond = () if self.unique_groups else whole_table_only(models)
+        return f"cannot promise {beyond[0]}; anatomy can" if beyond else None
 
     @abstractmethod
     def run(

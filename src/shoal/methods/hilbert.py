@@ -18,22 +18,15 @@ from shoal.kernels.curve import MOST_BITS, hilbert_keys, key_words
 from shoal.kernels.dp import ALONE
 from shoal.kernels.sorting import order_of_keys
 from shoal.methods.base import Method, Options, Outcome, Run
-from shoal.methods.line import partition_line, refuse_whole_table_models
+from shoal.methods.line import LineOptions, group_line, refuse_whole_table_models
 from shoal.models.base import Model
 from shoal.table import EncodedTable, QIColumn, Recoding
 
 __all__ = ["Curve", "Hilbert", "HilbertOptions", "curve_of"]
 
 
-class HilbertOptions(Options):
+class HilbertOptions(LineOptions):
     """Options of `hilbert`."""
-
-    fast: bool = False
-    """Cut by the extent along the curve, not by the loss (paper 004's HilbFast)."""
-    frontier: bool = False
-    """l-diverse groups as in paper 004's Figure 8, instead of nested ones: more loss."""
-    enhance: bool = False
-    """The same with the enhancement of its Figure 9: a group may take in one more record."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,15 +67,7 @@ class Hilbert(Method):
         refuse_whole_table_models(self.name, models)
         curve = curve_of(table)
         run.progress(1, 2)
-        partition = partition_line(
-            curve.order,
-            table,
-            models,
-            spots=curve.spots() if options.fast or options.enhance else None,
-            fast=options.fast,
-            frontier=options.frontier,
-            enhance=options.enhance,
-        )
+        partition = group_line(curve, table, models, options)
         run.progress(2, 2)
         facts = {"bits": curve.bits, "axes": [table.qi[a].name for a in curve.axes]}
         return Outcome(Recoding.single(partition, len(table.qi)), facts)

@@ -23,7 +23,7 @@ from shoal.kernels.sorting import order_of_keys, radix_sort
 from shoal.kernels.threads import on_threads
 from shoal.methods.base import Method, Options, Outcome, Run
 from shoal.methods.hilbert import Curve, curve_of
-from shoal.methods.line import partition_line, refuse_whole_table_models
+from shoal.methods.line import LineOptions, group_line, refuse_whole_table_models
 from shoal.models.base import Model
 from shoal.table import EncodedTable, Recoding
 
@@ -54,7 +54,7 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
 
-class IDistanceOptions(Options):
+class IDistanceOptions(LineOptions):
     """Options of `idistance`."""
 
     centres: int = Field(default=512, ge=1, le=1 << 16)
@@ -63,12 +63,6 @@ class IDistanceOptions(Options):
     """Share of the records that the centres are found from; 8 to 32 records a centre."""
     within: Literal["curve", "distance"] = "distance"
     """Order inside a cluster: along the Hilbert curve, or by distance to the centre (paper 004)."""
-    fast: bool = False
-    """Cut by the extent on the line, not by the loss (paper 004's iDistFast)."""
-    frontier: bool = False
-    """l-diverse groups as in paper 004's Figure 8, instead of nested ones: more loss."""
-    enhance: bool = False
-    """The same with the enhancement of its Figure 9: a group may take in one more record."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,15 +129,7 @@ class IDistance(Method):
         run.progress(1, 3)
         line = line_of(table, curve, space, centres, options.within)
         run.progress(2, 3)
-        partition = partition_line(
-            line.order,
-            table,
-            models,
-            spots=line.spots() if options.fast or options.enhance else None,
-            fast=options.fast,
-            frontier=options.frontier,
-            enhance=options.enhance,
-        )
+        partition = group_line(line, table, models, options)
         run.progress(3, 3)
         return Outcome(Recoding.single(partition, len(table.qi)), {"centres": len(centres)})
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from shoal.errors import PolicyError
 from shoal.kernels.diverse import all_different, frontier_groups
 from shoal.kernels.dp import best_offsets
 from shoal.kernels.nested import nested_groups
+from shoal.methods.base import Options
 from shoal.methods.repair import merge_along
 from shoal.metrics.loss import gcp
 from shoal.models import (
@@ -33,10 +35,47 @@ from shoal.models import (
 from shoal.models.base import Model
 from shoal.table import EncodedTable, Partition, Recoding, SensitiveColumn
 
-__all__ = ["partition_line", "refuse_whole_table_models"]
+__all__ = ["LineOptions", "group_line", "partition_line", "refuse_whole_table_models"]
 
 PARTS = 8
 """A merged group is put together from about this many."""
+
+
+class LineOptions(Options):
+    """Options of every method that sorts records along a line and groups near ones."""
+
+    fast: bool = False
+    """Cut by the extent on the line, not by the loss (paper 004's HilbFast, iDistFast)."""
+    frontier: bool = False
+    """l-diverse groups as in paper 004's Figure 8, instead of nested ones: more loss."""
+    enhance: bool = False
+    """The same with the enhancement of its Figure 9: a group may take in one more record."""
+
+
+class Line(Protocol):
+    """Records in an order in which similar ones are near each other."""
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """Records along the line."""
+
+    def spots(self) -> NDArray[np.float64]:
+        """Ascending place of each record of `order` on the line."""
+
+
+def group_line(
+    line: Line, table: EncodedTable, models: Sequence[Model], options: LineOptions
+) -> Partition:
+    """`partition_line` as a method's options ask for it."""
+    return partition_line(
+        line.order,
+        table,
+        models,
+        spots=line.spots() if options.fast or options.enhance else None,
+        fast=options.fast,
+        frontier=options.frontier,
+        enhance=options.enhance,
+    )
 
 
 def partition_line(

@@ -113,7 +113,7 @@ def model_from(name: str, parameters: Mapping[str, Any]) -> Model:
     if name not in MODELS:
         raise PolicyError(f"model: expected one of {', '.join(MODELS)}; got {name}")
     try:
-        model: Model = MODELS[name].of(**parameters)  # type: ignore[attr-defined]
+        model = MODELS[name].of(**parameters)
     except TypeError:
         got = ", ".join(parameters) or "nothing"
         raise PolicyError(f"model {name}: unexpected or missing parameters; got {got}") from None
@@ -131,7 +131,7 @@ def _diversity(l: Number | None, reading: str, c: Number | None) -> Model:
         return RecursiveL.of(c, l)
     if c is not None:
         raise PolicyError(f"c: expected with l_reading = recursive only; got l_reading = {reading}")
-    return READINGS[reading].of(l)  # type: ignore[attr-defined,no-any-return]
+    return READINGS[reading].of(l)
 
 
 def _with_k(option: str, k: Number | None) -> Number:

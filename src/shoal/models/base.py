@@ -126,8 +126,7 @@ class WholeTable:
 class Model(ABC):
     """One privacy requirement. Instances are frozen dataclasses with exact parameters.
 
-    Each class has a classmethod ``of`` that takes its parameters as int, float
-    or text; ``type(model).of(**model.parameters())`` is the model again.
+    ``type(model).of(**model.parameters())`` is the model again.
     """
 
     name: ClassVar[str]
@@ -144,6 +143,11 @@ class Model(ABC):
     """Classes that pass the kernel rules one by one make a table that passes."""
     about_sensitive: ClassVar[bool] = True
     """False for k-anonymity, which looks at class sizes only."""
+
+    @classmethod
+    @abstractmethod
+    def of(cls, *args: Any, **parameters: Any) -> Model:
+        """The model with these parameters, given as int, float or text."""
 
     @property
     @abstractmethod
