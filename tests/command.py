@@ -108,3 +108,8 @@ def assert_refused(
         assert SECRET not in result.err
     assert files_below(directory) == before
     return result.err
+
+
+def written(path: Path, text: str | bytes) -> Path:
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
