@@ -16,10 +16,10 @@ SOURCE = Path(shoal.__file__).parent
 LAYERS = [
     ["_version", "errors", "kernels"],
     ["policy", "hierarchy", "table"],
-    ["values", "classes", "read", "_census", "_census_tables"],
+    ["coarsen", "values", "classes", "read", "_census", "_census_tables"],
     ["write", "frames", "encode", "recode", "datasets"],
     ["models", "metrics", "publish", "grid"],
-    ["methods", "verification", "_roles"],
+    ["methods", "verification", "_roles", "hard"],
     ["manifest", "inspection", "budget"],
     ["release"],
     ["pipeline", "proof", "recipient"],

@@ -11,10 +11,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.coarsen import coarsened
 from shoal.errors import InputError, PolicyError
 from shoal.hierarchy import Hierarchy, hierarchy_from_spec
 from shoal.policy import Kind, Policy
-from shoal.table import SET, SPAN, TREE, EncodedTable, QIColumn, SensitiveColumn
+from shoal.table import SET, SPAN, TREE, EncodedTable, QIColumn, SensitiveColumn, places
 from shoal.values import (
     Distinct,
     amounts_of,
@@ -31,8 +32,6 @@ __all__ = ["encode"]
 
 APART = 2.0
 """Position of a missing value: more than 1 away from every present one (0..1)."""
-PRESENT_SHARE = 0.75
-"""Present values fill this share of a coordinate that has a missing value at 1."""
 
 
 def encode(source: pa.Table, policy: Policy) -> EncodedTable:
@@ -52,7 +51,7 @@ def _check_columns(source: pa.Table, policy: Policy) -> None:
         **{name: role for role in ("identifier", "qi", "sensitive", "plain")
            for name in getattr(policy, role)},
         **({policy.person: "person"} if policy.person else {}),
-        **{name: table for table in ("kind", "order", "weight", "hierarchy")
+        **{name: table for table in ("kind", "order", "weight", "hierarchy", "coarsen")
            for name in getattr(policy, table)},
     }  # fmt: skip
     for name, setting in mentioned.items():
@@ -77,7 +76,8 @@ def _encode_qi(source: pa.Table, name: str, policy: Policy) -> QIColumn:
     if name not in policy.hierarchy or not len(distinct.values):
         by_text = np.array(sorted_by_text(distinct.texts()), dtype=np.int64)
         return _finish(name, kind, distinct, by_text, SET, weight)
-    return _encode_hierarchy(name, distinct, policy, weight)
+    column = _encode_hierarchy(name, distinct, policy, weight)
+    return coarsened(column, policy.coarsen.get(name, 0))
 
 
 def _encode_measured(name: str, kind: Kind, distinct: Distinct, weight: float) -> QIColumn:
@@ -103,7 +103,7 @@ def _encode_measured(name: str, kind: Kind, distinct: Distinct, weight: float) -
         labels=labels + [None] * missing,
         form=SPAN,
         position=np.append(present, [APART] * missing),
-        place=_with_missing_place(present, missing),
+        place=places(present, missing),
         weight=weight,
         has_missing=missing,
         values=_typed(values, kind),
@@ -169,16 +169,12 @@ def _finish(
         labels=labels + [None] * missing,
         form=form,
         position=position,
-        place=_with_missing_place(scaled, missing),
+        place=places(scaled, missing),
         climb=climb,
         hierarchy=tree,
         weight=weight,
         has_missing=missing,
     )
-
-
-def _with_missing_place(scaled: NDArray[np.float64], missing: bool) -> NDArray[np.float64]:
-    return np.append(scaled * PRESENT_SHARE, [1.0]) if missing else scaled
 
 
 def _encode_sensitive(source: pa.Table, name: str, policy: Policy) -> SensitiveColumn:

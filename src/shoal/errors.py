@@ -13,6 +13,8 @@
 A message is one line: what was expected, what came, and how to go on. It never
 contains a cell of a sensitive or identifier column; the one exception is the
 value that makes a table ineligible for l-diversity, which names no person.
+
+`ShoalWarning` is what the user should know before the work starts, and no error.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ __all__ = [
     "OutputError",
     "PolicyError",
     "ShoalError",
+    "ShoalWarning",
     "VerificationError",
 ]
 
@@ -60,3 +63,7 @@ class VerificationError(ShoalError):
     """A release does not satisfy the models it claims."""
 
     exit_code = 1
+
+
+class ShoalWarning(UserWarning):
+    """The work will be done, but not as well as the user may expect."""

@@ -30,6 +30,8 @@ class Row:
     seconds: float | None = None
     """Time to partition the encoded table."""
     gcp: float | None = None
+    stars: int | None = None
+    """Suppressed cells, where the recoding suppresses."""
     dm: int | None = None
     c_avg: float | None = None
     kl: float | None = None
@@ -59,6 +61,7 @@ COLUMNS: dict[str, tuple[str, Show]] = {
     "l": ("l", str),
     "seconds": ("seconds", lambda x: f"{x:.3f}"),
     "gcp": ("GCP", lambda x: f"{x:.4f}"),
+    "stars": ("stars", lambda x: f"{x:,}"),
     "dm": ("DM", lambda x: f"{x:.3g}" if x >= 1e7 else f"{x:,}"),
     "c_avg": ("C_avg", lambda x: f"{x:.1f}"),
     "kl": ("KL", lambda x: f"{x:.4f}"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -38,10 +39,12 @@ def build_manifest(
     loss: dict[str, Any],
     published: Published,
     class_sizes: NDArray[np.int64],
+    concerns: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Everything the release claims about itself.
 
-    `class_sizes` counts the records that share their published quasi-identifiers.
+    `class_sizes` counts the records that share their published quasi-identifiers;
+    `concerns` are what the method warned of.
     """
     return {
         "format": FORMAT,
@@ -72,7 +75,7 @@ def build_manifest(
         },
         "loss": loss,
         "risk": risk_of(class_sizes),
-        "notices": _notices(policy, published),
+        "notices": [*_notices(policy, published), *concerns],
     }
 
 

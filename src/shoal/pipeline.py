@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from pydantic import ValidationError
 from shoal.budget import strongest
 from shoal.classes import class_ids, class_sizes
 from shoal.encode import encode
-from shoal.errors import PolicyError
+from shoal.errors import PolicyError, ShoalWarning
 from shoal.frames import to_arrow
 from shoal.manifest import build_manifest
 from shoal.methods import get_method
@@ -30,7 +32,7 @@ from shoal.models import (
 )
 from shoal.policy import Policy
 from shoal.publish import Published, publish
-from shoal.recode import STAR, RecodedColumn, recode
+from shoal.recode import RecodedColumn, recode
 from shoal.release import Release
 from shoal.table import EncodedTable, Partition, Recoding
 from shoal.verification import Verification, check_release, check_separated
@@ -87,6 +89,7 @@ def anonymize(
     policy, found = _within_budget(table, policy, report)
     models = models_of(policy)
     method, options = _method(policy, models)
+    concerns = _concerns(table, policy)
     outcome = partition(table, policy, report)
     report("recode", 0, 1)
     recoding, recoded = settled(table, models, outcome)
@@ -99,7 +102,7 @@ def anonymize(
     sizes = verification.class_sizes
     if outcome.separated is not None:  # records are told apart by exact quasi-identifiers
         sizes = class_sizes([(c.codes, c.size) for c in table.qi], table.n)
-    loss = measure(table, recoding, sizes, [_starred(c) for c in recoded])
+    loss = measure(table, recoding, sizes, [column.starred() for column in recoded])
     manifest = build_manifest(
         policy,
         table,
@@ -107,12 +110,15 @@ def anonymize(
         method={
             "name": method.name,
             "options": options.model_dump(),
+            "recoding": _recoding(policy, method),
             **outcome.facts,
+            **({"proof": outcome.proof} if outcome.proof else {}),
             **({"budget": found} if found else {}),
         },
         loss=loss.to_dict(),
         published=published,
         class_sizes=sizes,
+        concerns=concerns,
     )
     return Release(
         table=published.table,
@@ -135,7 +141,21 @@ def partition(table: EncodedTable, policy: Policy, report: Progress = _unwatched
     method, options = _method(policy, models)
     check_eligible(table, models)
     run = Run(policy.seed, lambda done, total: report("partition", done, total))
-    return method.run(table, models, options, run)
+    if _recoding(policy, method) == "generalise":
+        return method.run(table, models, options, run)
+    outcome = method.run(table.suppressing(), models, options, run)
+    return replace(outcome, recoding=replace(outcome.recoding, stars=True))
+
+
+def _concerns(table: EncodedTable, policy: Policy) -> Sequence[str]:
+    """Warn, before the work starts, of what the user may not expect."""
+    models = models_of(policy)
+    method, options = _method(policy, models)
+    check_eligible(table, models)
+    concerns = method.concerns(table, models, options)
+    for concern in concerns:
+        warnings.warn(ShoalWarning(f"method {method.name}: {concern}"), stacklevel=3)
+    return concerns
 
 
 def _within_budget(
@@ -157,6 +177,9 @@ def _method(policy: Policy, models: Sequence[Model]) -> tuple[Method, Options]:
     method = get_method(policy.method or _suited(models))
     if reason := method.refusal(models):
         raise PolicyError(f"method {method.name}: {reason}")
+    if policy.recoding not in {None, *method.recodings}:
+        can = " or ".join(method.recodings)
+        raise PolicyError(f"method {method.name}: expected recoding {can}; got {policy.recoding}")
     try:
         return method, method.options(**policy.option)
     except ValidationError as error:
@@ -167,6 +190,10 @@ def _method(policy: Policy, models: Sequence[Model]) -> tuple[Method, Options]:
         raise PolicyError(
             f"option {where!r} of method {method.name}: {message}; its options: {known}"
         ) from None
+
+
+def _recoding(policy: Policy, method: Method) -> str:
+    return policy.recoding or method.recodings[0]
 
 
 def settled(
@@ -186,8 +213,8 @@ def settled(
         ids, count = class_ids([(c.index, len(c.texts)) for c in recoded], table.n)
         if count == recoding.partitions[0].groups:
             return recoding, recoded
-        merged = merge_along(Partition.from_group_ids(ids), table, models)
-        recoding = Recoding.single(merged, len(table.qi))
+        merged = merge_along(Partition.from_group_ids(ids), recoding.seen(table), models)
+        recoding = replace(recoding, partitions=(merged,) * len(table.qi))
         recoded = recode(table, recoding)
 
 
@@ -201,9 +228,3 @@ def check_published(
     if published.sensitive_table is not None:
         return check_separated(published.table, published.sensitive_table, models, policy)
     return check_release(published.table, published.qi, models, policy, person=persons)
-
-
-def _starred(column: RecodedColumn) -> NDArray[np.bool_]:
-    star = column.texts.index(STAR) if STAR in column.texts else -1
-    starred: NDArray[np.bool_] = (column.text_of_group == star)[column.groups]
-    return starred

@@ -29,11 +29,12 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["Kind", "Layout", "Policy", "Reading"]
+__all__ = ["Form", "Kind", "Layout", "Policy", "Reading"]
 
 Kind = Literal["numeric", "date", "ordinal", "categorical"]
 Reading = Literal["frequency", "distinct", "entropy", "recursive", "unique"]
 Layout = Literal["cells", "bounds"]
+Form = Literal["generalise", "suppress"]
 Number = int | float
 
 MODEL_SETTINGS = ("k", "l", "l_reading", "c", "t", "alpha", "e")
@@ -65,11 +66,17 @@ class Policy(BaseModel):
     method: str | None = Field(None, description="algorithm; the best for the models if not given")
     option: dict[str, Any] = Field(default_factory=dict, description="options of the method")
     seed: int = Field(0, description="seed of everything random")
+    recoding: Form | None = Field(
+        None, description="mixed values become intervals and nodes, or stars; as the method does"
+    )
 
     kind: dict[str, Kind] = Field(default_factory=dict, description="kinds of attributes")
     weight: dict[str, Number] = Field(default_factory=dict, description="weights in the loss")
     hierarchy: dict[str, str | dict[str, Any]] = Field(
         default_factory=dict, description='ARX file, "flat", tree or builder by attribute'
+    )
+    coarsen: dict[str, int] = Field(
+        default_factory=dict, description="level of its hierarchy an attribute is coarsened to"
     )
     order: dict[str, tuple[str, ...]] = Field(
         default_factory=dict, description="values of an ordinal attribute, lowest first"
@@ -145,7 +152,12 @@ class Policy(BaseModel):
                 )
             if name in self.order:
                 raise ValueError(f"{name!r}: give a hierarchy or an order, not both")
-        for table in ("weight", "hierarchy"):
+        for name in self.coarsen:
+            if name not in self.hierarchy:
+                raise ValueError(
+                    f"coarsen of {name!r}: expected a hierarchy of {name!r} to climb; got none"
+                )
+        for table in ("weight", "hierarchy", "coarsen"):
             for name in getattr(self, table):
                 if self.qi and name not in self.qi:
                     raise ValueError(f"{table} of {name!r}: not one of the quasi-identifiers")
@@ -275,3 +287,4 @@ def _line_of(text: str, names: list[str]) -> str:
 KINDS: tuple[str, ...] = get_args(Kind)
 READINGS: tuple[str, ...] = get_args(Reading)
 LAYOUTS: tuple[str, ...] = get_args(Layout)
+RECODINGS: tuple[str, ...] = get_args(Form)

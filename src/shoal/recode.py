@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.kernels.grouping import group_extents, group_sets, set_ids
+from shoal.kernels.grouping import group_sets, set_ids
 from shoal.kernels.threads import on_threads
-from shoal.table import SET, EncodedTable, Partition, QIColumn, Recoding
+from shoal.table import SET, Domain, EncodedTable, Partition, QIColumn, Recoding, extents
 
 __all__ = ["STAR", "RecodedColumn", "recode"]
 
@@ -47,24 +47,31 @@ class RecodedColumn:
         """Which text each record carries."""
         return self.text_of_group[self.groups]
 
+    def starred(self) -> NDArray[np.bool_]:
+        """Which records carry a star."""
+        star = self.texts.index(STAR) if STAR in self.texts else -1
+        starred: NDArray[np.bool_] = (self.text_of_group == star)[self.groups]
+        return starred
+
 
 def recode(table: EncodedTable, recoding: Recoding) -> tuple[RecodedColumn, ...]:
     """The released form of every quasi-identifier under its partition."""
     groups = {partition: partition.group_ids() for partition in set(recoding.partitions)}
     return on_threads(
-        lambda column, partition: _recode_column(column, partition, groups[partition]),
-        table.qi,
+        lambda a, column, partition: _recode_column(
+            column, partition, recoding.domain(a), groups[partition]
+        ),
+        range(len(table.qi)),
+        recoding.seen(table).qi,
         recoding.partitions,
     )
 
 
 def _recode_column(
-    column: QIColumn, partition: Partition, groups: NDArray[np.int64]
+    column: QIColumn, partition: Partition, domain: Domain | None, groups: NDArray[np.int64]
 ) -> RecodedColumn:
-    low = np.empty(partition.groups, dtype=np.int32)
-    high = np.empty(partition.groups, dtype=np.int32)
-    group_extents(column.codes, partition.order, partition.offsets, low, high)
-    if column.form == SET:
+    low, high = extents(column, partition, domain)
+    if column.form == SET and domain is None:
         texts, text_of_group = _set_texts(column, partition)
     else:
         texts, text_of_group = _range_texts(column, low, high)
@@ -80,7 +87,7 @@ def _range_texts(
     lows, highs = unique // column.size, unique % column.size
     present = column.size - column.has_missing
     nodes: dict[int, str] = {}
-    if column.hierarchy is not None:
+    if column.hierarchy is not None and not column.suppressed:
         mixed = np.flatnonzero((lows != highs) & (highs < present))
         labels, index = column.hierarchy.lca_labels(lows[mixed], highs[mixed])
         nodes = {int(m): labels[i] for m, i in zip(mixed, index, strict=True)}
@@ -88,7 +95,9 @@ def _range_texts(
     for i, (lo, hi) in enumerate(zip(lows.tolist(), highs.tolist(), strict=True)):
         if lo == hi:
             texts.append(column.labels[lo])
-        elif hi >= present:  # missing and present values in one group
+        elif column.form == SET:  # a block of a coarser domain
+            texts.append(_set_text(column, np.arange(lo, hi + 1, dtype=np.int32)))
+        elif hi >= present or column.suppressed:  # missing and present values in one group
             texts.append(STAR)
         else:
             texts.append(nodes.get(i) or _interval(column.labels[lo], column.labels[hi]))
@@ -161,7 +170,8 @@ def _cells(column: RecodedColumn) -> pa.Array:
 def _bound(column: RecodedColumn, codes: NDArray[np.int32]) -> pa.Array:
     """The typed bound; null where the value is missing or mixed with missing ones."""
     present = column.source.size - column.source.has_missing
-    known = (column.high < present)[column.groups]
+    exact = (column.low == column.high) | (not column.source.suppressed)
+    known = (exact & (column.high < present))[column.groups]
     index = pa.array(np.where(known, codes[column.groups], 0).astype(np.int32), mask=~known)
     return column.source.values.take(index)
 

@@ -156,7 +156,9 @@ class Release:
             f"Release of {self.verification.records:,} records in "
             f"{self.verification.classes:,} classes by {method}, loss (GCP) {self.loss.gcp:.4f}"
         )
-        return "\n".join([head, *(f"  {check}" for check in self.verification.checks)])
+        proof = self.manifest["method"].get("proof")
+        checks = (f"  {check}" for check in self.verification.checks)
+        return "\n".join([head, *checks, *([f"  {proof}"] if proof else [])])
 
     def _repr_html_(self) -> str:
         """For notebooks: the summary and the first rows."""

@@ -8,24 +8,35 @@ group. `Recoding` says which partition governs which attribute.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.kernels.costs import SET, SPAN, TREE, Costs, range_maxima
-from shoal.kernels.grouping import sort_by_id
+from shoal.kernels.grouping import group_extents, sort_by_id
 
 if TYPE_CHECKING:
     from shoal.hierarchy import Hierarchy
 
-__all__ = ["EncodedTable", "Kind", "Partition", "QIColumn", "Recoding", "SensitiveColumn"]
+__all__ = [
+    "Domain",
+    "EncodedTable",
+    "Kind",
+    "Partition",
+    "QIColumn",
+    "Recoding",
+    "SensitiveColumn",
+]
 
 Kind = Literal["numeric", "date", "ordinal", "categorical"]
 Codes = NDArray[np.int32]
 Floats = NDArray[np.float64]
+
+PRESENT_SHARE = 0.75
+"""Present values fill this share of a coordinate that has a missing value at 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,10 +65,19 @@ class QIColumn:
     has_missing: bool = False
     values: Any = None
     """Numeric and date: the typed Arrow values of the codes, for the bounds layout."""
+    floor: Floats | None = None
+    """Loss of each code where nothing is mixed: above 0 if values were coarsened to a level."""
+    suppressed: bool = False
+    """Whatever is mixed is released as ``*``, loss 1."""
 
     @property
     def size(self) -> int:
         return len(self.labels)
+
+    def suppressing(self) -> QIColumn:
+        """The column whose codes are all far apart, in their places along the curve."""
+        apart = np.arange(self.size, dtype=np.float64)
+        return replace(self, form=SPAN, position=apart, climb=np.zeros(0), suppressed=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +129,23 @@ class EncodedTable:
             return np.zeros((0, self.n), dtype=np.int32)
         return np.ascontiguousarray(np.stack([c.codes for c in self.qi]))
 
+    @cached_property
+    def _suppressing(self) -> EncodedTable:
+        return replace(self, qi=tuple(column.suppressing() for column in self.qi))
+
+    def suppressing(self) -> EncodedTable:
+        """The same table, of which only exact values and stars are released."""
+        return self._suppressing
+
+    def take(self, rows: NDArray[np.int64]) -> EncodedTable:
+        """Some of the records; what a range of codes costs is as in the whole table."""
+        return EncodedTable(
+            n=len(rows),
+            qi=tuple(replace(column, codes=column.codes[rows]) for column in self.qi),
+            sensitive=tuple(replace(s, codes=s.codes[rows]) for s in self.sensitive),
+            person=None if self.person is None else self.person[rows],
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Partition:
@@ -150,15 +187,64 @@ class Partition:
         return ids
 
 
-@dataclass(frozen=True, eq=False)
-class Recoding:
-    """Which partition governs each QI attribute: one for all, or several in a butterfly."""
+class Domain(NamedTuple):
+    """A coarser domain for one attribute: disjoint blocks of neighbouring codes.
 
-    partitions: tuple[Partition, ...]
+    Code c is published as the whole block ``low[c]..high[c]`` it lies in.
+    """
+
+    low: NDArray[np.int32]
+    high: NDArray[np.int32]
 
     @classmethod
-    def single(cls, partition: Partition, attributes: int) -> Recoding:
-        return cls((partition,) * attributes)
+    def of_starts(cls, starts: NDArray[np.integer[Any]], size: int) -> Domain:
+        """Blocks that begin at the given codes, the first of which is 0."""
+        lengths = np.diff(np.append(starts, size))
+        ends = np.append(starts[1:], size) - 1
+        return cls(
+            np.repeat(starts, lengths).astype(np.int32), np.repeat(ends, lengths).astype(np.int32)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Recoding:
+    """How records are published: under which groups, and in which form."""
+
+    partitions: tuple[Partition, ...]
+    """What governs each QI attribute: one for all, or several in a butterfly."""
+    domains: tuple[Domain | None, ...] = ()
+    """Coarser domains, where a method chose some; empty: none."""
+    stars: bool = False
+    """Whatever is mixed in a group is suppressed, not generalised."""
+
+    @classmethod
+    def single(
+        cls, partition: Partition, attributes: int, domains: tuple[Domain | None, ...] = ()
+    ) -> Recoding:
+        return cls((partition,) * attributes, domains)
+
+    def domain(self, attribute: int) -> Domain | None:
+        """The coarser domain of an attribute, if it has one."""
+        return self.domains[attribute] if self.domains else None
+
+    def seen(self, table: EncodedTable) -> EncodedTable:
+        """The table with the losses and forms that this recoding gives it."""
+        return table.suppressing() if self.stars else table
+
+
+def extents(
+    column: QIColumn, partition: Partition, domain: Domain | None = None
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """First and last code that each group is published under, before any tree or star."""
+    low = np.empty(partition.groups, dtype=np.int32)
+    high = np.empty(partition.groups, dtype=np.int32)
+    group_extents(column.codes, partition.order, partition.offsets, low, high)
+    return (low, high) if domain is None else (domain.low[low], domain.high[high])
+
+
+def places(scaled: Floats, missing: bool) -> Floats:
+    """Coordinates of the present values, given on [0, 1], with the missing one apart at 1."""
+    return np.append(scaled * PRESENT_SHARE, [1.0]) if missing else scaled
 
 
 def _starts(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -169,4 +255,4 @@ def _joined(parts: list[Floats]) -> Floats:
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
-__all__ += ["SET", "SPAN", "TREE"]
+__all__ += ["SET", "SPAN", "TREE", "extents", "places"]

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from shoal.cli.output import notice, output_options, print_json, progress_bar
+from shoal.cli.output import notice, output_options, print_json, progress_bar, warnings_as_notices
 from shoal.cli.settings import column_options, model_options, policy_from
-from shoal.policy import LAYOUTS
+from shoal.policy import LAYOUTS, RECODINGS
 
 
 @click.command(short_help="Turn microdata into a verified release.")
@@ -28,6 +28,10 @@ from shoal.policy import LAYOUTS
 @click.option("--method", help="Algorithm; see `shoal methods`.")
 @click.option("--option", metavar="NAME=VALUE", multiple=True, help="An option of the method.")
 @click.option("--hierarchy", metavar="COLUMN=FILE", multiple=True, help='ARX file, or "flat".')
+@click.option("--coarsen", metavar="COLUMN=LEVEL", multiple=True, help="Climb its hierarchy first.")
+@click.option(
+    "--recoding", type=click.Choice(RECODINGS), help="What mixed values become. [by the method]"
+)
 @click.option("--weight", metavar="COLUMN=NUMBER", multiple=True, help="Weight in the loss.")
 @click.option("--layout", type=click.Choice(LAYOUTS), help="Intervals as cells, or two columns.")
 @click.option("--seed", type=int, help="Seed of everything random. [0]")
@@ -56,7 +60,7 @@ def anonymize(
 
     proof = manifest or manifest_path(out)
     check_targets(file, out, proof)
-    with progress_bar(quiet) as report:
+    with warnings_as_notices(quiet) as warned, progress_bar(quiet) as report:
         release = run(file, policy, progress=report)
         release.write(out, proof, lambda done, total: report("write", done, total))
     unknown = [n for n in plain_columns(release.table.column_names, policy) if n not in release.qi]
@@ -66,7 +70,8 @@ def anonymize(
         more = f" and {len(undeclared) - 5} more" if len(undeclared) > 5 else ""
         notice(f"published as is, having no role: {', '.join(undeclared[:5])}{more}", quiet)
     for line in release.manifest["notices"]:
-        notice(line, quiet)
+        if not any(text.endswith(line) for text in warned):
+            notice(line, quiet)
     if as_json:
         print_json(load_manifest(proof))
     elif not quiet:

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-__all__ = ["notice", "output_options", "print_json", "progress_bar"]
+__all__ = ["notice", "output_options", "print_json", "progress_bar", "warnings_as_notices"]
 
 PATIENCE = 1.0
 """Seconds before a progress bar appears: short work stays quiet."""
@@ -33,6 +33,26 @@ def notice(text: str, quiet: bool) -> None:
     """A line on stderr that a user should read once."""
     if not quiet:
         click.echo(f"note: {text}", err=True)
+
+
+@contextmanager
+def warnings_as_notices(quiet: bool) -> Iterator[list[str]]:
+    """Show Shoal's warnings as notices, at once; gives the list that they are added to."""
+    import warnings
+
+    from shoal.errors import ShoalWarning
+
+    shown: list[str] = []
+
+    def show(message: Any, category: type[Warning], *rest: Any, **more: Any) -> None:
+        if issubclass(category, ShoalWarning):
+            shown.append(str(message))
+            notice(str(message), quiet)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", ShoalWarning)
+        warnings.showwarning = show
+        yield shown
 
 
 @contextmanager

@@ -106,12 +106,13 @@ def policy_from(options: dict[str, Any]) -> Policy:
     for name in ("identifier", "qi", "sensitive", "plain"):
         if name in given:
             given[name] = split_names(given[name])
-    for name in ("kind", "hierarchy", "weight", "option"):
+    for name in ("kind", "hierarchy", "weight", "coarsen", "option"):
         if name in given:
             given[name] = pairs(name, given[name])
     for name in ("l", "c", "t", "alpha", "e"):
         given[name] = number(given.get(name))
-    given["weight"] = numbers("weight", given.get("weight"))
+    for name in ("weight", "coarsen"):
+        given[name] = numbers(name, given.get(name))
     if given.get("option"):
         given["option"] = {name: parse_option(text) for name, text in given["option"].items()}
     if given.get("hierarchy"):

@@ -126,6 +126,11 @@ class Hierarchy:
         starts = np.flatnonzero(np.diff(runs, prepend=-1))
         return [self._rows[start][level] for start in starts], runs.copy()
 
+    def above(self, level: int) -> Hierarchy:
+        """The tree whose leaves are the nodes of one level, without what is below them."""
+        starts = np.flatnonzero(np.diff(self._runs[level], prepend=-1))
+        return Hierarchy(tuple(self._rows[start][level:] for start in starts), self.source)
+
     @cached_property
     def spans(self) -> dict[str, tuple[int, int]]:
         """First and last leaf code below each label, leaves and root included.

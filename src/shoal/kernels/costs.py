@@ -107,3 +107,13 @@ def attribute_losses(costs, attribute, codes, order, offsets, losses):
         else:
             lo, hi = group_extent(codes, order, begin, end)
             losses[g] = range_loss(costs, attribute, lo, hi)
+
+
+@kernel
+def range_losses(costs, attribute, low, high, losses):
+    """Fill ``losses[g]`` with the unweighted NCP of publishing all codes low[g]..high[g]."""
+    for g in range(len(low)):
+        if costs.form[attribute] == SET and low[g] != high[g]:
+            losses[g] = (high[g] - low[g] + 1) / costs.size[attribute]
+        else:
+            losses[g] = range_loss(costs, attribute, low[g], high[g])

@@ -33,6 +33,7 @@ class Anatomy(Method):
         "Every group satisfies l-diversity in any reading; presence in the table and the "
         "quasi-identifiers themselves are not protected, so k-anonymity is refused."
     )
+    recodings = ("generalise",)  # in truth neither: quasi-identifiers stay exact
     unique_groups = True
 
     def refusal(self, models: Sequence[Model]) -> str | None:

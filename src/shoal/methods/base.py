@@ -42,6 +42,8 @@ class Outcome:
     recoding: Recoding
     """Which groups share released quasi-identifiers."""
     facts: dict[str, Any] = field(default_factory=dict)
+    proof: str = ""
+    """One sentence: what is proven about this release against the best possible one."""
     separated: Partition | None = None
     """Groups whose sensitive values are published apart, in a table of their own (anatomy)."""
 
@@ -55,6 +57,8 @@ class Method(ABC):
     promise: ClassVar[str]
     """What it guarantees, and for which models."""
     options: ClassVar[type[Options]] = Options
+    recodings: ClassVar[tuple[str, ...]] = ("generalise", "suppress")
+    """Policy values of `recoding` that the method can do, its natural one first."""
     unique_groups: ClassVar[bool] = False
     """Whether it can promise models that look at all groups at once (unique distinct l)."""
 
@@ -62,6 +66,12 @@ class Method(ABC):
         """Why the method cannot promise these models, in words that follow its name; or None."""
         beyond = () if self.unique_groups else whole_table_only(models)
         return f"cannot promise {beyond[0]}; anatomy can" if beyond else None
+
+    def concerns(
+        self, table: EncodedTable, models: Sequence[Model], options: Options
+    ) -> Sequence[str]:
+        """What the user should know before the work starts: warnings, one line each."""
+        return ()
 
     @abstractmethod
     def run(

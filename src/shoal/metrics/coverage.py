@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from shoal.classes import class_ids
 from shoal.kernels.cubes import Cover, count_runs, fill_runs
-from shoal.kernels.grouping import group_extents, group_sets
+from shoal.kernels.grouping import group_sets
 from shoal.kernels.threads import on_threads
 from shoal.recode import STAR
-from shoal.table import SET, EncodedTable, Partition, QIColumn, Recoding
+from shoal.table import SET, Domain, EncodedTable, Partition, QIColumn, Recoding, extents
 
 __all__ = ["Cover", "Covered", "cover_of", "covered"]
 
@@ -38,7 +38,8 @@ def covered(table: EncodedTable, recoding: Recoding) -> Covered:
     their common refinement: records that are together under every one.
     """
     partitions = tuple(dict.fromkeys(recoding.partitions))
-    covers = on_threads(cover_of, table.qi, recoding.partitions)
+    domains = recoding.domains or (None,) * len(table.qi)
+    covers = on_threads(cover_of, recoding.seen(table).qi, recoding.partitions, domains)
     if len(partitions) == 1:
         return Covered(partitions[0], covers)
     ids = {partition: partition.group_ids() for partition in partitions}
@@ -52,14 +53,12 @@ def covered(table: EncodedTable, recoding: Recoding) -> Covered:
     return Covered(refined, tuple(chosen))
 
 
-def cover_of(column: QIColumn, partition: Partition) -> Cover:
+def cover_of(column: QIColumn, partition: Partition, domain: Domain | None = None) -> Cover:
     """The codes that each group's released value of one attribute covers."""
-    if column.form == SET:
+    if column.form == SET and domain is None:
         return _set_cover(column, partition)
-    low = np.empty(partition.groups, dtype=np.int32)
-    high = np.empty(partition.groups, dtype=np.int32)
-    group_extents(column.codes, partition.order, partition.offsets, low, high)
-    first, last = _ranges(column, low, high)
+    low, high = extents(column, partition, domain)
+    first, last = (low, high) if column.form == SET else _ranges(column, low, high)
     rows = np.arange(partition.groups + 1, dtype=np.int64)
     return Cover(rows[:-1], rows, first, last, 1 + last.astype(np.int64) - first)
 
@@ -82,8 +81,8 @@ def _ranges(
     pairs = low.astype(np.int64) * column.size + high
     unique, inverse = np.unique(pairs, return_inverse=True)
     first, last = unique // column.size, unique % column.size
-    everything = (first != last) & (last >= column.size - column.has_missing)
-    if column.hierarchy is not None:
+    everything = (first != last) & ((last >= column.size - column.has_missing) | column.suppressed)
+    if column.hierarchy is not None and not column.suppressed:
         _widen(column, first, last, everything)
     first[everything], last[everything] = 0, column.size - 1
     index = inverse.reshape(-1)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.kernels.costs import attribute_losses
+from shoal.kernels.costs import attribute_losses, range_losses
 from shoal.kernels.threads import on_threads
-from shoal.table import EncodedTable, Partition, Recoding
+from shoal.table import Domain, EncodedTable, Partition, Recoding, extents
 
 __all__ = ["Loss", "attribute_ncp", "gcp", "measure"]
 
@@ -45,17 +45,20 @@ class Loss:
         }
 
 
-def attribute_ncp(table: EncodedTable, attribute: int, partition: Partition) -> float:
+def attribute_ncp(
+    table: EncodedTable, attribute: int, partition: Partition, domain: Domain | None = None
+) -> float:
     """NCP of one attribute, averaged over the records."""
+    column = table.qi[attribute]
     losses = np.empty(partition.groups, dtype=np.float64)
-    attribute_losses(
-        table.costs,
-        attribute,
-        table.qi[attribute].codes,
-        partition.order,
-        partition.offsets,
-        losses,
-    )
+    if domain is None:
+        parts = (column.codes, partition.order, partition.offsets)
+        attribute_losses(table.costs, attribute, *parts, losses)
+    else:
+        range_losses(table.costs, attribute, *extents(column, partition, domain), losses)
+    if column.floor is not None:  # what coarsening took is lost, mixed or not
+        low, high = extents(column, partition, domain)
+        losses = np.where(low == high, column.floor[low], losses)
     return float(losses @ partition.sizes) / table.n
 
 
@@ -66,8 +69,11 @@ def gcp(table: EncodedTable, recoding: Recoding) -> float:
 
 def _all_ncp(table: EncodedTable, recoding: Recoding) -> tuple[float, ...]:
     attributes = range(len(recoding.partitions))
+    seen = recoding.seen(table)
     return on_threads(
-        lambda a, partition: attribute_ncp(table, a, partition), attributes, recoding.partitions
+        lambda a, partition: attribute_ncp(seen, a, partition, recoding.domain(a)),
+        attributes,
+        recoding.partitions,
     )
 
 
