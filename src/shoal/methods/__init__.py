@@ -14,10 +14,17 @@ __all__ = ["METHODS", "get_method"]
 
 METHODS = {
     "anatomy": "shoal.methods.anatomy:Anatomy",
+    "attributes": "shoal.methods.attributes:Attributes",
+    "cover": "shoal.methods.cover:Cover",
     "hilbert": "shoal.methods.hilbert:Hilbert",
     "idistance": "shoal.methods.idistance:IDistance",
+    "incognito": "shoal.methods.incognito:Incognito",
     "mondrian": "shoal.methods.mondrian:Mondrian",
+    "optimal": "shoal.methods.optimal:Optimal",
+    "tds": "shoal.methods.tds:TDS",
     "topdown": "shoal.methods.topdown:TopDown",
+    "tp": "shoal.methods.tp:TP",
+    "tp+": "shoal.methods.tpplus:TPPlus",
 }
 """Name to "module:class": importing the registry compiles and imports nothing else."""
 

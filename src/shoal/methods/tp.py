@@ -1,0 +1,302 @@
+"""TP: exact quasi-identifiers for all but the fewest records, which are suppressed.
+
+Paper 000 (Xiao, Yi, Tao, EDBT 2010), section 5: records with equal
+quasi-identifiers are a group; tuples are removed from the groups until each is
+l-eligible, then further ones until the removed tuples, the residue set R, are
+l-eligible as well. `shoal.kernels.residue` has the three phases; here they meet
+tables and models.
+"""
+
+# ruff: noqa: E741  (l is the word for it)
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.classes import class_ids
+from shoal.kernels import residue as kernels
+from shoal.methods.base import Method, Options, Outcome, Run
+from shoal.methods.concern import hardly_repeats
+from shoal.models import (
+    AlphaK,
+    FrequencyL,
+    KAnonymity,
+    histograms,
+    largest_l,
+    sizes_only,
+    table_histograms,
+)
+from shoal.models.base import Model
+from shoal.table import EncodedTable, Partition, Recoding
+
+__all__ = ["TP", "Jury", "Separated", "separate", "three_phases"]
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Separated:
+    """Groups that keep their exact quasi-identifiers, and the rest."""
+
+    kept: Partition
+    """Of the records that are not in the residue set."""
+    residue: Rows
+    """Records of R."""
+    phase: int
+    """The phase of TP that R became l-eligible in."""
+    l: int
+    least: int
+    """No release by suppression that satisfies the models suppresses fewer records."""
+    proven: bool = False
+    """Whether l-diversity is all that was asked for: then the paper's bounds hold."""
+
+    def partition(self, parts: Partition | None = None) -> Partition:
+        """All records; R is one group, or divided into `parts` (numbers within R)."""
+        if parts is None:
+            parts = Partition.whole(len(self.residue))
+        order = np.concatenate([self.kept.order, self.residue[parts.order]])
+        ends = parts.offsets[1:][parts.sizes > 0] + len(self.kept.order)
+        return Partition(order, np.concatenate([self.kept.offsets, ends]))
+
+    def facts(self) -> dict[str, Any]:
+        """Numbers for the manifest."""
+        return {
+            "l": self.l,
+            "phase": self.phase,
+            "exact_groups": self.kept.groups,
+            "residue_records": len(self.residue),
+            "least_suppressed": self.least,
+            "proven": self.proven,
+        }
+
+    def proof(self, attributes: int) -> str:
+        """What is proven of this run; the paper's bounds only where no more than l is asked."""
+        l, least, d = self.l, self.least, max(1, attributes)
+        if not self.proven:
+            best = f"no release by suppression suppresses fewer records ({least:,})"
+            return best if len(self.residue) == least else ""
+        others = f"{l}-diverse release by suppression"
+        more = len(self.residue) - least
+        if not more:  # always so in phase 1
+            return (
+                f"ended in phase {self.phase}: no {others} suppresses fewer records ({least:,}), "
+                f"nor fewer than 1/{d} of its stars"
+            )
+        if self.phase == 2:
+            return (
+                f"ended in phase 2: at most {more} more suppressed records (never above l - 1 = "
+                f"{l - 1}) than the best {others}, which suppresses at least {least:,}"
+            )
+        ratio = math.ceil(100 * len(self.residue) / least) / 100
+        return (
+            f"ended in phase 3: fewer than l = {l} times the suppressed records and l * d = "
+            f"{l * d} times the stars of the best {others}; here at most {ratio:.2f} times the "
+            f"records, as that suppresses at least {least:,}"
+        )
+
+
+class TP(Method):
+    """The three-phase algorithm: linear in the records unless phase three is entered."""
+
+    name = "tp"
+    summary = "Stars the fewest records, the others stay exact; proven near the best for l."
+    promise = (
+        "Every model holds in every group. For l-diversity alone (frequency, one sensitive "
+        "column) the suppressed records are proven to be the fewest possible, or at most "
+        "l - 1 more, or fewer than l times as many; the release says which."
+    )
+    recodings = ("suppress", "generalise")
+
+    def concerns(
+        self, table: EncodedTable, models: Sequence[Model], options: Options
+    ) -> Sequence[str]:
+        """See `hardly_repeats`."""
+        return hardly_repeats(table, models)
+
+    def run(
+        self, table: EncodedTable, models: Sequence[Model], options: Options, run: Run
+    ) -> Outcome:
+        """See `Method.run`."""
+        found = separate(table, models)
+        run.progress(1, 1)
+        recoding = Recoding.single(found.partition(), len(table.qi))
+        return Outcome(recoding, found.facts(), found.proof(len(table.qi)))
+
+
+def separate(table: EncodedTable, models: Sequence[Model]) -> Separated:
+    """TP for the tightest l that is asked for, then whatever else the models want.
+
+    Where they want no more than one l of one column, the paper's bounds hold.
+    Otherwise groups that fail a model are dissolved into R, and if R fails one,
+    further groups, the smallest first; at worst R is the whole table.
+    """
+    codes, values, l, exact = _diversity(table, models)
+    ids, groups = class_ids([(c.codes, c.size) for c in table.qi], table.n)
+    found = three_phases(ids, groups, codes, values, l)
+    alike = all(isinstance(m, KAnonymity | FrequencyL | AlphaK) for m in models)
+    smallest = max([1, *(m.smallest_class for m in models)])
+    alone = table.person is None and len(table.sensitive) <= 1
+    if exact and alike and alone and smallest <= l:
+        return replace(found, proven=True)
+    least = max(_in_small_groups(ids, smallest), found.least if exact else 0)
+    if not (alike and alone and smallest <= l):
+        found = _dissolve(found, Jury(table, models))
+    return replace(found, least=least)
+
+
+def _in_small_groups(ids: NDArray[np.int64], smallest: int) -> int:
+    """Records in groups too small to stay as they are; if any, as many as make a group."""
+    sizes = np.bincount(ids)
+    records = int(sizes[sizes < smallest].sum())
+    return max(records, smallest) if records else 0
+
+
+def three_phases(
+    ids: NDArray[np.int64], groups: int, codes: NDArray[np.int32], values: int, l: int
+) -> Separated:
+    """TP on the groups of equal `ids`, for the sensitive values `codes` (paper 000, section 5).
+
+    The lower bound holds by the proofs of its Corollaries 1 and 2: whatever is
+    published, as many records as phase one removes are suppressed, among them
+    as many of each value, and together they are l-eligible.
+    """
+    n = len(ids)
+    highest = int(np.bincount(codes, minlength=1).max())
+    assert l * highest <= n, "the table must be l-eligible"
+    order = kernels.sorted_records(ids, groups, codes, values)
+    piles, first = kernels.piles_of(ids, groups, codes, values, order)
+    kernels.shave(piles, l, np.zeros(highest + 1, dtype=np.int64))
+    least = max(int(piles.size[-1]), l * int(piles.top[-1]))
+    phase = 1
+    if piles.size[-1] < l * piles.top[-1]:
+        phase = 2
+        ranks = kernels.ranks_of(piles, highest)
+        kernels.ease(piles, ranks, l, kernels.candidates_of(piles), n)
+        if piles.size[-1] < l * piles.top[-1]:
+            phase = 3
+            kernels.overhaul(piles, ranks, l, kernels.new_cover(piles), n)
+    assert (piles.size >= l * piles.top).all(), "every group and R must be l-eligible"
+    kept, residue = _records(piles, first, order)
+    return Separated(kept, residue, phase, l, least)
+
+
+def _records(piles: kernels.Piles, first: Rows, order: Rows) -> tuple[Partition, Rows]:
+    kept, removed = np.empty_like(order), np.empty_like(order)
+    offsets = np.empty(len(piles.size), dtype=np.int64)
+    groups, staying = kernels.divide(piles, first, order, kept, offsets, removed)
+    partition = Partition(kept[:staying], offsets[: groups + 1])
+    return partition, removed[: len(order) - staying]
+
+
+def _diversity(
+    table: EncodedTable, models: Sequence[Model]
+) -> tuple[NDArray[np.int32], int, int, bool]:
+    """Codes and size of the column that is hardest to spread, its l, and whether l is exact.
+
+    It is not where alpha is no 1/l (then a stricter l is taken), or persons are
+    counted, not records: such a run proves nothing about other releases.
+    """
+    asked = max([1, *(_values_asked(m) for m in models)])
+    if asked == 1 or not table.sensitive:
+        return np.zeros(table.n, dtype=np.int32), 1, 1, table.person is None
+    reach = [largest_l(np.bincount(c.codes)) for c in table.sensitive]
+    column = table.sensitive[int(np.argmin(reach))]
+    rounded = all(
+        isinstance(m, AlphaK) and m.alpha.numerator > 1 for m in models if _values_asked(m) == asked
+    )
+    l = min(asked, *reach)  # with persons the records alone may reach less
+    return column.codes, column.size, l, not rounded and table.person is None
+
+
+def _values_asked(model: Model) -> int:
+    """The l of frequency l-diversity that makes the model's share of a value certain."""
+    if isinstance(model, AlphaK):
+        return math.ceil(1 / model.alpha)
+    return model.l if isinstance(model, FrequencyL) else 1
+
+
+class Jury:
+    """Judges groups of some records of a table by all models, exactly."""
+
+    def __init__(self, table: EncodedTable, models: Sequence[Model]) -> None:
+        self.table, self.models = table, models
+        self.totals = [
+            np.bincount(column.codes, minlength=column.size).astype(np.int64)
+            for column in table.sensitive
+        ]
+        if table.person is not None:
+            whole = np.zeros(table.n, dtype=np.int64)
+            self.totals = [classes.total for classes in table_histograms(table, whole)]
+
+    def passes(self, rows: Rows, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """For each group of the given records whether it satisfies every model."""
+        person = None if self.table.person is None else self.table.person[rows]
+        sizes = sizes_only(ids, person=person)
+        passed = np.ones(sizes.classes, dtype=np.bool_)
+        for model in self.models:
+            if not model.about_sensitive:
+                passed &= model.holds(sizes)
+        if not any(m.about_sensitive for m in self.models):
+            return passed
+        for column, total in zip(self.table.sensitive, self.totals, strict=True):
+            counted = histograms(
+                ids, column.codes[rows], column.size,
+                person=person, ordered=column.ordered, numbers=column.values,
+            )  # fmt: skip
+            counted = replace(counted, table=total)  # distances are to the whole table
+            for model in self.models:
+                if model.about_sensitive and model.applies(counted):
+                    passed &= model.holds(counted)
+        return passed
+
+    def passes_as_one(self, rows: Rows) -> bool:
+        """Whether the given records, as one group, satisfy every model."""
+        return bool(self.passes(rows, np.zeros(len(rows), dtype=np.int64)).all())
+
+
+def _dissolve(found: Separated, jury: Jury) -> Separated:
+    """Groups that fail are put into R; while R fails, so are others, the smallest first."""
+    kept, residue = found.kept, found.residue
+    if kept.groups:
+        passed = jury.passes(kept.order, np.repeat(np.arange(kept.groups), kept.sizes))
+        residue = np.concatenate([residue, _chosen(kept, np.flatnonzero(~passed)).order])
+        kept = _chosen(kept, np.flatnonzero(passed))
+    if not len(residue) or jury.passes_as_one(residue):
+        return replace(found, kept=kept, residue=residue)
+    kept = _chosen(kept, np.argsort(kept.sizes, kind="stable"))
+
+    def grown(groups: int) -> Rows:
+        return np.concatenate([residue, kept.order[: kept.offsets[groups]]])
+
+    enough = _fewest(kept.groups, lambda groups: jury.passes_as_one(grown(groups)))
+    left = _chosen(kept, np.arange(enough, kept.groups))
+    return replace(found, kept=left, residue=grown(enough))
+
+
+def _fewest(most: int, suffices: Callable[[int], bool]) -> int:
+    """About the smallest number that suffices; 0 does not, `most` is the last resort."""
+    failing, passing = 0, 1
+    while passing < most and not suffices(passing):
+        failing, passing = passing, 2 * passing
+    passing = min(passing, most)
+    while passing - failing > 1:
+        middle = (failing + passing) // 2
+        if suffices(middle):
+            passing = middle
+        else:
+            failing = middle
+    return passing
+
+
+def _chosen(partition: Partition, groups: NDArray[np.int64]) -> Partition:
+    """These groups of a partition, in this order."""
+    sizes = partition.sizes[groups]
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    shift = np.repeat(partition.offsets[groups] - offsets[:-1], sizes)
+    return Partition(partition.order[shift + np.arange(offsets[-1])], offsets)

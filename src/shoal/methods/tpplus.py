@@ -1,0 +1,98 @@
+"""TP+: TP, then another method on the records that TP would suppress.
+
+Paper 000, sections 5.6 and 6.1: the residue set R is divided into groups of its
+own, so that what its members share is kept as well. No group of R can have more
+stars than R as one group, so TP's bounds hold all the more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from pydantic import field_validator
+from pydantic_core import PydanticCustomError
+
+from shoal.errors import InfeasibleError, PolicyError
+from shoal.methods import METHODS, get_method
+from shoal.methods.base import Method, Options, Outcome, Run
+from shoal.methods.tp import TP, Jury, Separated, separate
+from shoal.metrics.loss import gcp
+from shoal.models.base import Model
+from shoal.table import EncodedTable, Partition, Recoding
+
+__all__ = ["TPPlus", "TPPlusOptions"]
+
+NOT_REFINERS = {"anatomy", "tp", "tp+"}
+
+
+class TPPlusOptions(Options):
+    """Options of `tp+`."""
+
+    refine: str = "hilbert"
+    """The method that divides the residue set, with its own default options."""
+
+    @field_validator("refine")
+    @classmethod
+    def _divides(cls, name: str) -> str:
+        able = sorted(set(METHODS) - NOT_REFINERS)
+        if name not in able:
+            raise PydanticCustomError("refine", f"expected one of {', '.join(able)}; got {name!r}")
+        return name
+
+
+class TPPlus(TP):
+    """TP with its residue set divided further; never more stars than TP."""
+
+    name = "tp+"
+    summary = "TP, whose starred records are then grouped by another method: fewer stars."
+    promise = (
+        "As tp, and never more stars: every model holds in every group, and what is proven "
+        "of tp's suppressed records holds here too."
+    )
+    options = TPPlusOptions
+
+    def run(
+        self, table: EncodedTable, models: Sequence[Model], options: Options, run: Run
+    ) -> Outcome:
+        """See `Method.run`."""
+        assert isinstance(options, TPPlusOptions)
+        refiner = get_method(options.refine)
+        if reason := refiner.refusal(models):
+            raise PolicyError(f"method tp+: refine = {options.refine}: {reason}")
+        found = separate(table, models)
+        run.progress(1, 2)
+        parts = _refined(found, table, models, refiner, run)
+        run.progress(2, 2)
+        facts = {**found.facts(), "residue_groups": 0 if parts is None else parts.groups}
+        recoding = Recoding.single(found.partition(parts), len(table.qi))
+        return Outcome(recoding, facts, found.proof(len(table.qi)))
+
+
+def _refined(
+    found: Separated, table: EncodedTable, models: Sequence[Model], refiner: Method, run: Run
+) -> Partition | None:
+    """Groups of R that are cheaper than R as one group and satisfy every model.
+
+    They are judged against the whole table, of which the refiner has seen a
+    part: t-closeness, for one, compares with all its records.
+    """
+    rows = found.residue
+    if not len(rows):
+        return None
+    part = table.take(rows)
+    whole = Partition.whole(part.n)
+    try:
+        outcome = refiner.run(part, models, refiner.options(), Run(run.seed))
+    except (InfeasibleError, PolicyError) as error:
+        raise type(error)(
+            f"method tp+, on its residue set of {part.n:,} records: {error}"
+        ) from None
+    parts = outcome.recoding.partitions[0] if outcome.recoding.partitions else whole
+    if any(other is not parts for other in outcome.recoding.partitions):
+        raise PolicyError(f"method tp+: refine = {refiner.name}: expected one partition for all")
+    ids = np.repeat(np.arange(parts.groups), parts.sizes)
+    if not Jury(table, models).passes(rows[parts.order], ids).all():
+        return whole
+    losses = [gcp(part, Recoding.single(p, len(part.qi))) for p in (parts, whole)]
+    return parts if losses[0] < losses[1] else whole
