@@ -1,0 +1,331 @@
+"""Suppress whole attributes, as few or as light as can be: exact.
+
+Paper 001, section 3.1, shows the problem to be hard; a table has few attributes
+though, and keeping more of them only divides classes further. So a set that
+fails speaks against all its supersets. The search tests the best set that
+nothing speaks against yet; if it fails, records of failing classes are witnesses
+against many more sets; the first that passes is optimal. (In other words: the
+suppressed attributes hit all minimal failing sets, found one after the other.)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.classes import class_ids
+from shoal.errors import PolicyError
+from shoal.kernels.lattice import (
+    agreements,
+    forbid_small,
+    forbid_supersets,
+    next_allowed,
+    subset_sums,
+)
+from shoal.methods.base import Method, Options, Outcome, Run
+from shoal.models import (
+    ClassHistograms,
+    KAnonymity,
+    sizes_only,
+    table_histograms,
+    union_closed,
+)
+from shoal.models.base import Model
+from shoal.table import Domain, EncodedTable, Partition, Recoding
+
+__all__ = ["Attributes", "Found", "fewest_suppressed"]
+
+LARGEST_LATTICE = 22
+"""Attributes up to which every set gets a flag: four million of them."""
+WITNESSES = 8
+"""Records of failing classes that are heard after each test."""
+LARGEST_SUM = 2**62
+"""Sums of prizes stay below."""
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Found:
+    """The attributes that are kept, by number, and how many sets were tested."""
+
+    kept: tuple[int, ...]
+    tests: int
+
+
+class Attributes(Method):
+    """The least set of attributes to suppress, found exactly."""
+
+    name = "attributes"
+    summary = "Suppresses whole attributes, provably the fewest (or the least by weight)."
+    promise = (
+        "Every model holds in every class of the attributes that are kept as they are. No smaller "
+        "set of suppressed attributes would do, nor one of less weight where weights are given; "
+        "of equally good ones that with the fewest different values lost."
+    )
+    recodings: ClassVar[tuple[str, ...]] = ("suppress",)
+
+    def run(
+        self, table: EncodedTable, models: Sequence[Model], options: Options, run: Run
+    ) -> Outcome:
+        """See `Method.run`."""
+        found = fewest_suppressed(table, models)
+        ids, _ = class_ids([_codes(table, a) for a in found.kept], table.n)
+        partition = Partition.from_group_ids(ids)
+        domains = tuple(
+            None if a in found.kept else _everything(c.size) for a, c in enumerate(table.qi)
+        )
+        recoding = Recoding.single(partition, len(table.qi), domains)
+        names = [c.name for c in table.qi]
+        suppressed = [name for a, name in enumerate(names) if a not in found.kept]
+        facts = {
+            "suppressed": suppressed,
+            "kept": [names[a] for a in found.kept],
+            "tests": found.tests,
+        }
+        return Outcome(recoding, facts, proof=_proof(table, models, suppressed))
+
+
+def fewest_suppressed(table: EncodedTable, models: Sequence[Model]) -> Found:
+    """The attributes to keep so that the least is suppressed and every class passes.
+
+    The least is the sum of the weights; among equal sums the fewest different
+    values of suppressed attributes; then the attributes that come first are kept.
+
+    Raises
+    ------
+    PolicyError
+        Persons are counted, and a class that passes can fail with more records.
+    """
+    persons = table.person is not None
+    if not union_closed(models, persons):
+        raise PolicyError(
+            "attributes: with a person column, expected models that larger classes keep; got "
+            f"{', '.join(map(str, models))}: choose method hilbert"
+        )
+    judge = Judge(table, models)
+    bundles = {b[0]: b for b in _bundles(table) if not judge.against(b[:1])}
+    free = [a for bundle in bundles.values() for a in bundle]
+    prizes = _prizes([table.qi[a].weight for a in free], [table.qi[a].size for a in free])
+    prize = dict(zip(free, prizes, strict=True))
+    search = _lattice if len(bundles) <= LARGEST_LATTICE else _hitting_sets
+    kept = search(judge, tuple(bundles), [sum(prize[a] for a in b) for b in bundles.values()])
+    return Found(tuple(sorted(a for first in kept for a in bundles[first])), judge.tests)
+
+
+class Judge:
+    """Tests sets of kept attributes, and finds what speaks against them.
+
+    Equal rows are one point where sizes are all that counts. Class sizes are
+    looked at first: they are quick, and every model needs some size.
+    """
+
+    def __init__(self, table: EncodedTable, models: Sequence[Model]) -> None:
+        self.table = table
+        self.models = tuple(models)
+        self.k = min(table.n, max([1, *(m.smallest_class for m in models)]))
+        self.by_size = table.person is None and all(isinstance(m, KAnonymity) for m in models)
+        ids, count = class_ids([_codes(table, a) for a in range(len(table.qi))], table.n)
+        self.record = np.empty(count, dtype=np.int64)
+        self.record[ids[::-1]] = np.arange(table.n - 1, -1, -1)
+        self.weight = np.bincount(ids, minlength=count).astype(np.int64)
+        self.codes = np.ascontiguousarray(table.matrix[:, self.record].T)
+        self.rarity = self._rarities()
+        self.tests = 0
+        self.whole: list[ClassHistograms] = list(
+            table_histograms(table, np.zeros(table.n, dtype=np.int64))
+        )
+
+    def _rarities(self) -> NDArray[np.float64]:
+        """Sum of the log frequencies of each point's values: the rarest speak against most."""
+        rarity = np.zeros(len(self.record))
+        for a, column in enumerate(self.table.qi):
+            share = np.bincount(column.codes, minlength=column.size)
+            rarity += np.log(np.maximum(share, 1))[self.codes[:, a]]
+        return rarity
+
+    def against(self, kept: Sequence[int]) -> list[tuple[int, bool]]:
+        """Witnesses against a set: points of failing classes, and whether for their size.
+
+        Empty if every class passes.
+        """
+        self.tests += 1
+        columns = [(self.codes[:, a], self.table.qi[a].size) for a in kept]
+        ids, count = class_ids(columns, len(self.record))
+        sizes = np.bincount(ids, weights=self.weight, minlength=count)
+        failing = np.flatnonzero((sizes < self.k)[ids])
+        if len(failing) or self.by_size:
+            return [(point, True) for point in self._rarest(failing, ids)]
+        return [(point, False) for point in self._failing_models(kept)]
+
+    def _rarest(self, points: Integers, ids: Integers) -> list[int]:
+        """A few of the points, the rarest first, no two of one class."""
+        points = points[np.argsort(self.rarity[points], kind="stable")[: 16 * WITNESSES]]
+        _, first = np.unique(ids[points], return_index=True)
+        return [int(p) for p in points[np.sort(first)[:WITNESSES]]]
+
+    def _failing_models(self, kept: Sequence[int]) -> list[int]:
+        """Points of the smallest classes that fail a model."""
+        ids, count = class_ids([_codes(self.table, a) for a in kept], self.table.n)
+        passes = np.ones(count, dtype=np.bool_)
+        columns = table_histograms(self.table, ids)
+        for model, classes in _judged(
+            self.models, columns, sizes_only(ids, person=self.table.person)
+        ):
+            passes &= model.holds(classes)
+        failing = np.flatnonzero(~passes)
+        sizes = np.bincount(ids, minlength=count)
+        chosen = failing[np.argsort(sizes[failing], kind="stable")[:WITNESSES]]
+        point_classes = ids[self.record]
+        return [int(np.flatnonzero(point_classes == c)[0]) for c in chosen]
+
+    def conflict(
+        self, kept: Sequence[int], point: int, order: Sequence[int] | None = None
+    ) -> tuple[int, ...]:
+        """A minimal part of the set on which the class of the point fails.
+
+        Attributes are given up in the order given; by default those first that
+        divide least, so that few remain.
+        """
+        row = self.table.matrix[:, self.record[point]]
+        equal = {a: self.table.qi[a].codes == row[a] for a in kept}
+        needed = list(kept)
+        order = order or sorted(kept, key=lambda a: -int(np.count_nonzero(equal[a])))
+        for a in order:
+            rest = [b for b in needed if b != a]
+            if self._class_fails(np.flatnonzero(_all([equal[b] for b in rest], self.table.n))):
+                needed = rest
+        return tuple(needed)
+
+    def _class_fails(self, rows: Integers) -> bool:
+        if len(rows) < self.k:
+            return True
+        if self.by_size:
+            return False
+        one = np.zeros(len(rows), dtype=np.int64)
+        part = replace(self.table, qi=()).take(rows)
+        columns = [
+            replace(h, table=whole.total)
+            for h, whole in zip(table_histograms(part, one), self.whole, strict=True)
+        ]
+        size = sizes_only(one, person=part.person)
+        judged = _judged(self.models, columns, size)
+        return not all(bool(model.holds(classes).all()) for model, classes in judged)
+
+
+def _lattice(judge: Judge, free: tuple[int, ...], prizes: Sequence[int]) -> tuple[int, ...]:
+    """Best set by a flag for every set, from the most worth keeping to the first that passes."""
+    allowed = np.ones(1 << len(free), dtype=np.bool_)
+    order = np.argsort(-subset_sums(prizes), kind="stable")
+    columns = np.ascontiguousarray(judge.codes[:, list(free)].T)
+    weight = judge.weight.astype(np.int32)
+    masks, counts = np.empty(len(weight), np.int32), np.empty(len(allowed), np.int32)
+    place = 0
+    while True:
+        mask = int(order[place])
+        kept = _members(mask, free)
+        witnesses = judge.against(kept)
+        if not witnesses:
+            return kept
+        for point, for_size in witnesses:
+            if for_size:
+                agreements(columns, point, weight, masks, counts)
+                forbid_small(counts, judge.k, allowed)
+            else:
+                conflict = judge.conflict(kept, point)
+                forbid_supersets(sum(1 << free.index(a) for a in conflict), allowed)
+        place = next_allowed(order, allowed, place)
+        assert place < len(order)  # the whole table satisfies the models
+
+
+def _hitting_sets(judge: Judge, free: tuple[int, ...], prizes: Sequence[int]) -> tuple[int, ...]:
+    """Best set by integer programmes: suppress the cheapest that hits all known conflicts."""
+    from scipy.optimize import LinearConstraint, milp
+
+    conflicts: dict[tuple[int, ...], None] = {}
+    kept = free
+    shuffle = np.random.default_rng(0).permutation
+    while witnesses := judge.against(kept):
+        for point, _ in witnesses:
+            conflicts[judge.conflict(kept, point)] = None
+            conflicts[judge.conflict(kept, point, shuffle(kept).tolist())] = None
+        rows = np.array([[a in conflict for a in free] for conflict in conflicts], dtype=float)
+        solved = milp(
+            np.array(prizes, dtype=float) / max(prizes),
+            integrality=np.ones(len(free)),
+            bounds=(0, 1),
+            constraints=LinearConstraint(rows, lb=1),
+            options={"mip_rel_gap": 0},
+        )
+        assert solved.success
+        kept = tuple(a for a, hit in zip(free, solved.x, strict=True) if hit < 0.5)
+    return kept
+
+
+def _bundles(table: EncodedTable) -> list[tuple[int, ...]]:
+    """Attributes that divide the records alike: who keeps one can keep them all."""
+    bundles: dict[bytes, tuple[int, ...]] = {}
+    for a in range(len(table.qi)):
+        division = class_ids([_codes(table, a)], table.n)[0].astype(np.int32).tobytes()
+        bundles[division] = (*bundles.get(division, ()), a)
+    return list(bundles.values())
+
+
+def _judged(
+    models: Sequence[Model], columns: Sequence[ClassHistograms], sizes: ClassHistograms
+) -> Iterator[tuple[Model, ClassHistograms]]:
+    """Each model with every histogram it has something to say about."""
+    for model in models:
+        for classes in columns if model.about_sensitive else (sizes,):
+            if model.applies(classes):
+                yield model, classes
+
+
+def _codes(table: EncodedTable, attribute: int) -> tuple[NDArray[np.int32], int]:
+    return table.qi[attribute].codes, table.qi[attribute].size
+
+
+def _all(parts: Sequence[NDArray[np.bool_]], n: int) -> NDArray[np.bool_]:
+    together = np.ones(n, dtype=np.bool_)
+    for part in parts:
+        together &= part
+    return together
+
+
+def _members(mask: int, free: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(a for j, a in enumerate(free) if mask >> j & 1)
+
+
+def _prizes(weights: Sequence[float], sizes: Sequence[int]) -> list[int]:
+    """What keeping each attribute is worth: its weight first, then its number of values.
+
+    Whole numbers, so that sums compare exactly. Weights that are far apart and
+    of many digits would not fit: those are rounded to nine digits of the largest.
+    """
+    parts = [Fraction(repr(w)) for w in weights]
+    scale = math.lcm(*(p.denominator for p in parts))
+    whole = [int(p * scale) for p in parts]
+    above = 1 + sum(sizes)
+    if sum(whole) * above >= LARGEST_SUM:
+        whole = [round(p / max(parts) * 10**9) for p in parts]
+    return [w * above + size for w, size in zip(whole, sizes, strict=True)]
+
+
+def _everything(size: int) -> Domain:
+    """Every code is published as the whole range."""
+    return Domain(np.zeros(size, dtype=np.int32), np.full(size, size - 1, dtype=np.int32))
+
+
+def _proof(table: EncodedTable, models: Sequence[Model], suppressed: Sequence[str]) -> str:
+    asked = " and ".join(map(str, models))
+    if not suppressed:
+        return f"nothing is suppressed: the table satisfies {asked} as it is"
+    if len({c.weight for c in table.qi}) > 1:
+        weight = sum(c.weight for c in table.qi if c.name in suppressed)
+        return f"no set of suppressed attributes of less weight ({weight:g}) satisfies {asked}"
+    return f"no release that suppresses fewer attributes ({len(suppressed)}) satisfies {asked}"

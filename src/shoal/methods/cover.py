@@ -1,0 +1,419 @@
+"""k-anonymity by suppression, provably near the fewest stars: a greedy cover.
+
+Paper 001 (Meyerson and Williams, PODS 2004), section 4: cover the records with
+sets of at least k, the cheapest per new record first, then Reduce the cover to a
+partition. Three families of sets:
+
+- ``subsets``: all sets of k to 2k-1 records, by diameter (section 4.2);
+- ``balls``: around every record, by radius (section 4.3);
+- ``patterns``: records that agree on some attributes, by the number of the others.
+  Each group of a release is part of the pattern of what it keeps, at the same cost
+  (Park and Shim, SIGMOD 2007, start from the same thought).
+
+What is proven. Groups of an optimal release may be taken to have k to 2k-1
+records. Let C be the weight of the greedy cover, spread over the records as each
+was covered, and H(m) = 1 + 1/2 + ... + 1/m. The records of a group T then carry at
+most H(|T|) w(T), where w(T) is the least weight of a set of the family around T, and
+T has at least |T| w(T) stars. As m / H(m) grows with m, the fewest stars are at
+least ``k C / H(k)``, in all three families: only the records of T count, not those
+of the set around it, so that no ln(largest set) comes in.
+
+On the other side a group of m records has at most m w stars by patterns,
+m * m / 2 * w by subsets, m * m * w by balls (summed over the sets it was joined
+from). The first bound needs no proof. For subsets: an attribute that is not
+constant differs in at least m - 1 of the m (m - 1) / 2 pairs. (Lemma 4.1 of the paper
+has m (m - 1) / 2 * w, which fails for two records that differ once: 2 stars, not 1.)
+For balls: it differs from the centre at least once. With m <= 2k - 1 the factors
+follow that `Family.factor` holds.
+
+Another bound is better in practice: a record has at least as many stars as the
+narrowest pattern of k records around it leaves attributes open.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.classes import class_ids
+from shoal.errors import PolicyError
+from shoal.kernels.balls import cover_by_balls, nearest, new_balls
+from shoal.kernels.covering import (
+    MOST_ATTRIBUTES,
+    Groups,
+    Points,
+    group_repeated,
+    new_choice,
+    new_groups,
+    new_points,
+    new_queue,
+)
+from shoal.kernels.grouping import group_extents
+from shoal.kernels.patterns import cover_by_patterns, least_open, new_patterns
+from shoal.kernels.smallsets import cover_by_small_sets, new_small_sets
+from shoal.methods.base import Method, Options, Outcome, Run
+from shoal.methods.hilbert import curve_of
+from shoal.methods.line import refuse_whole_table_models
+from shoal.methods.repair import merge_along
+from shoal.models import needs_sensitive, union_closed
+from shoal.models.base import Model
+from shoal.table import EncodedTable, Partition, Recoding
+
+__all__ = ["FAMILIES", "Cover", "CoverOptions", "Covered", "cover_table", "stars_of"]
+
+MOST_SUBSETS = 1_500_000
+"""Sets of family ``subsets``: a few seconds."""
+MOST_PATTERNS = 50_000_000
+"""Different rows times 2**attributes of family ``patterns``: 1.5 GB, some 10 seconds."""
+MOST_COMPARED = 10**11
+"""Different rows squared times attributes of family ``balls``: a few minutes."""
+
+ELSEWHERE = "choose method tp+ or hilbert with recoding = suppress"
+
+Name = Literal["patterns", "subsets", "balls"]
+
+
+class CoverOptions(Options):
+    """Options of `cover`."""
+
+    family: Name | None = None
+    """Sets to cover with: patterns, subsets, balls; by default the first that the table allows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Covered:
+    """A partition, and what it proves about every other."""
+
+    partition: Partition
+    lower: int
+    """No release with classes of at least k records has fewer stars."""
+    family: str
+    factor: float
+    """What was certain before the work: stars are at most this many times the fewest."""
+    weight: int
+    """Of the greedy cover."""
+    points: int
+    """Different rows of quasi-identifiers."""
+
+
+class Cover(Method):
+    """Greedy cover and Reduce; see the module for what is proven."""
+
+    name = "cover"
+    summary = (
+        "Suppresses few cells, provably near the fewest (Meyerson and Williams); exact values."
+    )
+    promise = (
+        "Every model holds in every group. With recoding = suppress it says how many times the "
+        "fewest possible stars the release has at most; for k-anonymity never more than "
+        "(2k-1)/k (1 + 1/2 + ... + 1/k) by patterns. Weights of attributes are not looked at."
+    )
+    options = CoverOptions
+    recodings: ClassVar[tuple[str, ...]] = ("suppress", "generalise")
+
+    def concerns(self, table: EncodedTable, models: Sequence[Model], options: Options) -> list[str]:
+        """Weights are not heeded: stars are counted one by one."""
+        if len({c.weight for c in table.qi}) < 2:
+            return []
+        return ["cover counts stars, each the same: the weights enter the loss, not the choice"]
+
+    def run(
+        self, table: EncodedTable, models: Sequence[Model], options: Options, run: Run
+    ) -> Outcome:
+        """See `Method.run`."""
+        assert isinstance(options, CoverOptions)
+        refuse_whole_table_models(self.name, models)
+        k = max([1, *(m.smallest_class for m in models)])
+        covered = cover_table(table, min(k, table.n), options.family)
+        run.progress(1, 2)
+        partition, only_k = covered.partition, True
+        if table.person is not None or needs_sensitive(models):
+            partition, only_k = merge_along(_along_curve(partition, table), table, models), False
+        run.progress(2, 2)
+        facts: dict[str, Any] = {"family": covered.family, "different_rows": covered.points}
+        proof = ""
+        if _all_suppressed(table) and union_closed(models, table.person is not None):
+            proven, proof = _proven(covered, stars_of(table, partition), k, only_k)
+            facts.update(proven)
+        return Outcome(Recoding.single(partition, len(table.qi)), facts, proof=proof)
+
+
+def cover_table(table: EncodedTable, k: int, family: Name | None = None) -> Covered:
+    """Groups of at least k records by a greedy cover.
+
+    Parameters
+    ----------
+    table : EncodedTable
+        The records; only equality of codes counts.
+    k : int
+        Smallest group, at most the number of records.
+    family : {"patterns", "subsets", "balls"}, optional
+        The sets to cover with; by default the first of them that the table allows.
+
+    Raises
+    ------
+    PolicyError
+        The table is too large for the family, or for all of them.
+    """
+    task = _task(table, k)
+    chosen = FAMILIES[family] if family else _fitting(task)
+    if problem := chosen.problem(task):
+        raise PolicyError(f"cover: {problem}")
+    groups = new_groups(table.n)
+    weight, lower = 0, 0
+    if k == 1:  # every record is published as it is
+        group_repeated(task.points, groups, 1)
+    elif table.n:
+        weight, one_by_one = chosen.cover(task, groups)
+        lower = max(one_by_one, _fewest(weight, k))
+    partition = Partition.from_group_ids(groups.of) if table.n else Partition.whole(0)
+    assert partition.sizes.sum() == table.n
+    assert table.n == 0 or partition.sizes.min() >= k
+    factor, points = chosen.factor(k), len(task.points.left)
+    return Covered(partition, lower, chosen.name, factor, int(weight), points)
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A table as the families see it."""
+
+    k: int
+    points: Points
+    total: NDArray[np.int64]
+    """Records of each point."""
+    sizes: tuple[int, ...]
+    """Codes of each attribute."""
+
+    @property
+    def attributes(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def patterned(self) -> bool:
+        """Whether the patterns of all points fit into memory."""
+        return self.attributes < 30 and len(self.total) << self.attributes <= MOST_PATTERNS
+
+
+class Family:
+    """Sets that a table can be covered with."""
+
+    name: ClassVar[Name]
+
+    def factor(self, k: int) -> float:
+        """How many times the fewest stars a k-anonymous partition has at most."""
+        raise NotImplementedError
+
+    def problem(self, task: Task) -> str | None:
+        """Why the table is too large, and what to do; or None."""
+        raise NotImplementedError
+
+    def cover(self, task: Task, groups: Groups) -> tuple[int, int]:
+        """Fill the groups; returns the weight of the cover and another lower bound on stars."""
+        raise NotImplementedError
+
+
+class PatternFamily(Family):
+    """Records that agree on some attributes; weight: the number of the others."""
+
+    name = "patterns"
+
+    def factor(self, k: int) -> float:
+        return (2 * k - 1) / k * _harmonic(k) if k > 1 else 1.0
+
+    def problem(self, task: Task) -> str | None:
+        if task.patterned:
+            return None
+        rows, d = len(task.total), task.attributes
+        return (
+            f"family patterns keeps {rows:,} different rows x 2**{d} sets of attributes, and "
+            f"{MOST_PATTERNS:,} are the most: choose family balls, or {ELSEWHERE}"
+        )
+
+    def cover(self, task: Task, groups: Groups) -> tuple[int, int]:
+        points, k = task.points, task.k
+        group_repeated(points, groups, k)
+        patterns = new_patterns(points.codes, task.sizes, task.total, points.left)
+        least = np.empty(len(task.total), dtype=np.int64)
+        least_open(patterns, k, least)
+        queue = new_queue(task.attributes, 2 * k - 1, len(patterns.weight))
+        weight = cover_by_patterns(points, groups, patterns, queue, new_choice(k), k)
+        return weight, int(least @ task.total)
+
+
+class SubsetFamily(Family):
+    """All sets of k to 2k-1 records; weight: the diameter."""
+
+    name = "subsets"
+
+    def factor(self, k: int) -> float:
+        return (2 * k - 1) ** 2 / (2 * k) * _harmonic(k) if k > 1 else 1.0
+
+    def problem(self, task: Task) -> str | None:
+        sets = sum(self._counts(task))
+        if sets <= MOST_SUBSETS:
+            return _too_many_attributes(task)
+        shown = f"{sets:,}" if sets < 10**15 else f"10**{math.floor(math.log10(sets))}"
+        return (
+            f"family subsets looks at all sets of {task.k} to {2 * task.k - 1} records, here at "
+            f"least {shown}, and {MOST_SUBSETS:,} are the most: choose family patterns or balls"
+        )
+
+    def cover(self, task: Task, groups: Groups) -> tuple[int, int]:
+        n, k = len(task.points.of_record), task.k
+        codes = np.ascontiguousarray(task.points.codes[task.points.of_record])
+        points = new_points(codes, np.arange(n, dtype=np.int64))
+        sets = new_small_sets(codes, k, np.array(self._counts(task)))
+        queue = new_queue(task.attributes, 2 * k - 1, len(sets.diameter))
+        weight = cover_by_small_sets(points, groups, sets, queue, new_choice(k), k)
+        return weight, _nearest_bound(task)
+
+    @staticmethod
+    def _counts(task: Task) -> list[int]:
+        """How many sets there are of each size; stops once they are too many."""
+        n, counts = len(task.points.of_record), [0]
+        for size in range(task.k, min(2 * task.k - 1, n) + 1):
+            counts.append(math.comb(n, size))
+            if sum(counts) > MOST_SUBSETS:
+                break
+        return counts[1:] or counts
+
+
+class BallFamily(Family):
+    """Records within a number of differences from a centre; weight: that number."""
+
+    name = "balls"
+
+    def factor(self, k: int) -> float:
+        return (2 * k - 1) ** 2 / k * _harmonic(k) if k > 1 else 1.0
+
+    def problem(self, task: Task) -> str | None:
+        rows, d = len(task.total), task.attributes
+        if rows * rows * max(d, 1) <= MOST_COMPARED:
+            return _too_many_attributes(task)
+        most = math.isqrt(MOST_COMPARED // max(d, 1))
+        return (
+            f"family balls compares {rows:,} different rows with one another, and about {most:,} "
+            f"are the most with {d} quasi-identifiers: {ELSEWHERE}"
+        )
+
+    def cover(self, task: Task, groups: Groups) -> tuple[int, int]:
+        points, k = task.points, task.k
+        group_repeated(points, groups, k)
+        balls = new_balls(points.codes, task.total, points.left)
+        queue = new_queue(task.attributes, 2 * k - 1, balls.left.size)
+        weight = cover_by_balls(points, groups, balls, queue, new_choice(k), k)
+        return weight, _nearest_bound(task, balls)
+
+
+FAMILIES: dict[Name, Family] = {
+    "patterns": PatternFamily(),
+    "subsets": SubsetFamily(),
+    "balls": BallFamily(),
+}
+"""By name, the smallest proven factor first."""
+
+
+def _task(table: EncodedTable, k: int) -> Task:
+    """Equal rows collapsed to points, in the order of their codes."""
+    ids, count = class_ids([(c.codes, c.size) for c in table.qi], table.n)
+    first = np.empty(count, dtype=np.int64)
+    first[ids[::-1]] = np.arange(table.n - 1, -1, -1)
+    rows = table.matrix[:, first]
+    order = np.lexsort(rows[::-1]) if len(rows) else np.arange(count)
+    rank = np.empty(count, dtype=np.int64)
+    rank[order] = np.arange(count)
+    points = new_points(np.ascontiguousarray(rows[:, order].T), rank[ids])
+    return Task(k, points, points.left.copy(), tuple(c.size for c in table.qi))
+
+
+def _fitting(task: Task) -> Family:
+    """The family with the smallest factor that the table allows."""
+    for family in FAMILIES.values():
+        if family.problem(task) is None:
+            return family
+    return FAMILIES["balls"]
+
+
+def _too_many_attributes(task: Task) -> str | None:
+    if task.attributes <= MOST_ATTRIBUTES:
+        return None
+    return (
+        f"expected at most {MOST_ATTRIBUTES} quasi-identifiers; got {task.attributes}: {ELSEWHERE}"
+    )
+
+
+def _nearest_bound(task: Task, balls: Any = None) -> int:
+    """Stars that the records need one by one: by patterns where they fit, else by distance."""
+    least = np.empty(len(task.total), dtype=np.int64)
+    if task.patterned:
+        patterns = new_patterns(task.points.codes, task.sizes, task.total, task.total)
+        least_open(patterns, task.k, least)
+    else:
+        balls = balls or new_balls(task.points.codes, task.total, task.total)
+        nearest(balls, task.k, least)
+    return int(least @ task.total)
+
+
+def _harmonic(k: int) -> float:
+    """1 + 1/2 + ... + 1/k, rounded up."""
+    return math.fsum(1 / i for i in range(1, k + 1)) * (1 + 1e-12)
+
+
+def _fewest(weight: int, k: int) -> int:
+    """Fewest stars that a greedy cover of this weight allows: a whole number, rounded safely."""
+    return math.ceil(k * weight / _harmonic(k) * (1 - 1e-12))
+
+
+def stars_of(table: EncodedTable, partition: Partition) -> int:
+    """Cells that are suppressed where a group has more than one value of an attribute."""
+    stars = 0
+    low, high = (np.empty(partition.groups, dtype=np.int32) for _ in range(2))
+    for column in table.qi:
+        group_extents(column.codes, partition.order, partition.offsets, low, high)
+        stars += int(partition.sizes[low != high].sum())
+    return stars
+
+
+def _all_suppressed(table: EncodedTable) -> bool:
+    """Whether any mix of values is published as a star, so that stars are all there is to lose."""
+    return all(c.suppressed for c in table.qi)
+
+
+def _proven(covered: Covered, stars: int, k: int, only_k: bool) -> tuple[dict[str, Any], str]:
+    """What the run proves, as numbers and in a sentence."""
+    if stars and not covered.lower:  # sizes ask for no star, other models do: no factor
+        return {"stars": stars, "stars_at_least": 0}, ""
+    factor = _rounded_up(stars / covered.lower) if stars else 1.0
+    facts: dict[str, Any] = {"stars": stars, "stars_at_least": covered.lower, "factor": factor}
+    release = f"{k}-anonymous release" if only_k else f"release with classes of {k} or more"
+    beforehand = ""
+    if only_k:
+        facts["factor_beforehand"] = _rounded_up(covered.factor)
+        beforehand = f" ({facts['factor_beforehand']} was certain beforehand)"
+    if stars == covered.lower:
+        return facts, f"no {release} has fewer stars ({stars:,})"
+    return facts, (
+        f"{stars:,} stars, and no {release} has fewer than {covered.lower:,}: "
+        f"at most {factor} times the fewest{beforehand}"
+    )
+
+
+def _rounded_up(factor: float) -> float:
+    """To four decimals, so that what is said still holds."""
+    return math.ceil(10_000 * factor) / 10_000
+
+
+def _along_curve(partition: Partition, table: EncodedTable) -> Partition:
+    """The groups in their order along the Hilbert curve, so that neighbours are similar."""
+    rank = np.empty(table.n, dtype=np.int64)
+    rank[curve_of(table).order] = np.arange(table.n)
+    ids = partition.group_ids()
+    middle = np.bincount(ids, weights=rank) / partition.sizes
+    place = np.empty(partition.groups, dtype=np.int64)
+    place[np.argsort(middle, kind="stable")] = np.arange(partition.groups)
+    return Partition.from_group_ids(place[ids])
