@@ -12,9 +12,9 @@ import argparse
 import time
 from pathlib import Path
 
-from benchmarks.papers import paper004
+from benchmarks.papers import paper000, paper004
 
-PAPERS = {"004": paper004.FIGURES}
+PAPERS = {"000": paper000.FIGURES, "004": paper004.FIGURES}
 
 
 def main() -> None:

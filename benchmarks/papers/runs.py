@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -13,23 +14,32 @@ import pyarrow as pa
 from benchmarks.data import acs, adult, census
 from shoal.encode import encode
 from shoal.methods.base import Outcome
+from shoal.metrics.divergence import kl_divergence
 from shoal.metrics.loss import gcp
 from shoal.metrics.queries import anatomy_divergence, cube_divergence
 from shoal.pipeline import partition
 from shoal.policy import Policy
 from shoal.table import EncodedTable
 
-LABELS = {
-    "hilbert": ("hilbert", {}),
-    "hilbert fast": ("hilbert", {"fast": True}),
-    "hilbert frontier": ("hilbert", {"frontier": True}),
-    "idistance": ("idistance", {}),
-    "idistance fast": ("idistance", {"fast": True}),
-    "idistance by curve": ("idistance", {"within": "curve"}),
-    "topdown": ("topdown", {}),
-    "mondrian": ("mondrian", {}),
-    "anatomy": ("anatomy", {}),
-}
+LABELS: dict[str, dict[str, Any]] = {
+    "hilbert": {"method": "hilbert"},
+    "hilbert fast": {"method": "hilbert", "option": {"fast": True}},
+    "hilbert frontier": {"method": "hilbert", "option": {"frontier": True}},
+    "hilbert with stars": {"method": "hilbert", "recoding": "suppress"},
+    "hilbert frontier with stars": {
+        "method": "hilbert", "option": {"frontier": True}, "recoding": "suppress",
+    },
+    "idistance": {"method": "idistance"},
+    "idistance fast": {"method": "idistance", "option": {"fast": True}},
+    "idistance by curve": {"method": "idistance", "option": {"within": "curve"}},
+    "topdown": {"method": "topdown"},
+    "mondrian": {"method": "mondrian"},
+    "anatomy": {"method": "anatomy"},
+    "tp": {"method": "tp"},
+    "tp+": {"method": "tp+"},
+    "tds": {"method": "tds"},
+}  # fmt: skip
+"""Lines of the figures, and the settings behind each."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +58,19 @@ class Result:
     def dm(self) -> float:
         return float((self.outcome.recoding.partitions[0].sizes.astype(float) ** 2).sum())
 
+    @property
+    def stars(self) -> int:
+        """Suppressed cells: the loss of a recoding that suppresses is their share."""
+        assert self.outcome.recoding.stars
+        return round(self.gcp * self.table.n * len(self.table.qi))
+
+    @property
+    def divergence(self) -> float:
+        """KL divergence of the points of the table, as paper 000 has it."""
+        return kl_divergence(self.table, self.outcome.recoding)
+
     def kl(self, level: int = 2) -> float:
+        """KL divergence of the cubes of a level, as paper 004 has it."""
         if self.outcome.separated is not None:
             return anatomy_divergence(self.table, self.outcome.separated, level, 0)
         return cube_divergence(self.table, self.outcome.recoding, level, 0)
@@ -57,9 +79,9 @@ class Result:
 @cache
 def source(name: str) -> tuple[pa.Table, dict[str, Any], str]:
     """A table, its settings and its sensitive column; the census stands in where data is absent."""
-    found = {"adult": adult, "acs": acs}[name]()
+    found = None if name == "census" else {"adult": adult, "acs": acs}[name]()
     if found is None:
-        table, settings = census(200_000)
+        table, settings = census(600_000 if name == "census" else 200_000)
         return table, settings, "occupation"
     table, settings = found
     if name == "adult":  # the paper's eight attributes less the sensitive one
@@ -70,14 +92,16 @@ def source(name: str) -> tuple[pa.Table, dict[str, Any], str]:
 @cache
 def encoded(
     name: str, n: int | None = None, d: int | None = None, diverse: bool = False,
-    values: int | None = None,
+    values: int | None = None, about: str | None = None,
 ) -> EncodedTable:  # fmt: skip
     """A table, sampled to n records and projected to d quasi-identifiers.
 
-    `diverse` declares the sensitive column (and takes it out of the
-    quasi-identifiers); `values` aggregates it to so many values, as Figure 19.
+    `diverse` declares the sensitive column, or the one it is `about` (and takes
+    it out of the quasi-identifiers); `values` aggregates it to so many values,
+    as Figure 19 of paper 004.
     """
     table, settings, sensitive = source(name)
+    sensitive = about if about in table.column_names else sensitive
     if n is not None and n < table.num_rows:
         rows = np.sort(np.random.default_rng(0).permutation(table.num_rows)[:n])
         table = table.take(pa.array(rows)).combine_chunks()
@@ -87,6 +111,11 @@ def encoded(
         table = _aggregated(table, sensitive, values)
     roles = {"sensitive": sensitive} if diverse else {}
     return encode(table, Policy.parse(qi=qi, kind=kinds, **roles))
+
+
+def projections(table: EncodedTable, d: int, step: int = 1) -> list[EncodedTable]:
+    """The table on every choice of d quasi-identifiers, or on every so many of them."""
+    return [replace(table, qi=chosen) for chosen in list(combinations(table.qi, d))[::step]]
 
 
 def _aggregated(table: pa.Table, column: str, values: int) -> pa.Table:
@@ -100,12 +129,10 @@ def _aggregated(table: pa.Table, column: str, values: int) -> pa.Table:
 
 def run(table: EncodedTable, label: str, **models: Any) -> Result:
     """Partition a table by the method behind a label; the first call of each compiles."""
-    method, option = LABELS[label]
     policy = Policy.parse(
         qi=[c.name for c in table.qi],
         sensitive=[c.name for c in table.sensitive],
-        method=method,
-        option=option,
+        **LABELS[label],
         **models,
     )
     begin = time.perf_counter()
