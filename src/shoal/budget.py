@@ -1,5 +1,9 @@
-"""The dual problem: given a budget of loss, the strongest k (or l) that fits.
+"""What a policy leaves to the table: the best l, and the strongest k within a budget of loss.
 
+**The best l** (paper 002, Corollary 3) is max(2, floor(n / n_1)): n_1 is how
+often the most frequent sensitive value occurs, and nothing larger is possible.
+
+**The dual problem**: given a budget of loss, the strongest k (or l) that fits.
 Paper 004 leaves it as future work (section 7). Loss grows with k, so doubling
 and then halving the interval finds a k whose loss is within the budget while
 that of k + 1 is not, after about 2 log2(k) trials. A heuristic's loss need not
@@ -15,13 +19,30 @@ from typing import Any
 import numpy as np
 
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.models import largest_l
+from shoal.models import largest_l, table_histograms
 from shoal.policy import Policy
 from shoal.table import EncodedTable
 
-__all__ = ["strongest"]
+__all__ = ["best_l", "strongest"]
 
 Trial = Callable[[Policy], float]
+
+
+def best_l(table: EncodedTable) -> int:
+    """The largest l that every sensitive column allows, and 2 at least.
+
+    Where one value holds more than half of the records not even 2 is possible:
+    the eligibility check then says so, and how large its share is.
+    """
+    if not table.sensitive:
+        raise PolicyError("l = auto: expected a sensitive column to spread; got none")
+    return max(2, _possible_l(table))
+
+
+def _possible_l(table: EncodedTable) -> int:
+    """Largest l for which the table as a whole is diverse, of records or persons."""
+    counted = table_histograms(table, np.zeros(table.n, dtype=np.int64))
+    return min(largest_l(c.counts, int(c.sizes.sum())) for c in counted)
 
 
 def strongest(table: EncodedTable, policy: Policy, loss_of: Trial) -> tuple[Policy, dict[str, Any]]:
@@ -90,4 +111,4 @@ def _largest(table: EncodedTable, name: str) -> int:
         return table.n
     if not table.sensitive:
         raise PolicyError("search = l: needs a sensitive column; none is declared")
-    return min(largest_l(np.bincount(column.codes)) for column in table.sensitive)
+    return _possible_l(table)

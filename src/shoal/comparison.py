@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from shoal.budget import best_l
 from shoal.encode import encode
 from shoal.errors import PolicyError, ShoalError
 from shoal.frames import to_arrow
@@ -49,7 +50,7 @@ def compare(
     data: Any,
     methods: str | Iterable[str] | None = None,
     k: int | Iterable[int] | None = None,
-    l: Number | Iterable[Number] | None = None,
+    l: Number | str | Iterable[Number | str] | None = None,
     policy: Policy | str | Path | None = None,
     *,
     level: int = 2,
@@ -70,7 +71,7 @@ def compare(
         Names from `shoal methods`, each with options if wanted:
         ``"hilbert:fast=true"``. All methods if not given.
     k, l
-        One or several; every k is combined with every l.
+        One or several; every k is combined with every l, which may be ``"auto"``.
     policy, **settings
         Roles, kinds, further models, as for `shoal.anonymize`.
     level
@@ -100,6 +101,7 @@ def compare(
     source, _ = to_arrow(data, base.missing)
     report("encode", 0, 1)
     table = encode(source, base)
+    ls = [best_l(table) if one == "auto" else one for one in ls]
     report("queries", 0, 1)
     bench = _Bench(source, table, level, queries, base.seed)
     rows: list[Row] = []

@@ -135,9 +135,11 @@ def policy_from_manifest(manifest: dict[str, Any], path: Path) -> Policy:
         kept = {name: settings[name] for name in MODEL_SETTINGS if name in settings}
         sensitive = settings.get("sensitive", [])
         kinds = {name: manifest["kinds"][name] for name in sensitive}
-        for name in ("person", "missing"):
+        for name in ("person", "missing", "reader", "collusion_k"):
             if name in settings:
                 kept[name] = settings[name]
-        return Policy.parse(qi=manifest["release"]["qi"], sensitive=sensitive, kind=kinds, **kept)
+        if "reader" not in kept:
+            kept["qi"] = manifest["release"]["qi"]
+        return Policy.parse(sensitive=sensitive, kind=kinds, **kept)
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"manifest {path}: lacks {error}") from None

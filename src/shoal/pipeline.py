@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from shoal.budget import strongest
+from shoal.budget import best_l, strongest
 from shoal.classes import class_ids, class_sizes
 from shoal.encode import encode
 from shoal.errors import PolicyError, ShoalWarning
@@ -29,6 +29,7 @@ from shoal.models import (
     check_eligible,
     models_of,
     union_closed,
+    views_of,
 )
 from shoal.policy import Policy
 from shoal.publish import Published, publish
@@ -78,15 +79,16 @@ def anonymize(
     """
     report = progress or _unwatched
     policy = Policy.of(policy, settings)
-    if policy.max_loss is None:
-        _method(policy, models_of(policy))  # what is wrong with these is said before the work
+    if policy.max_loss is None:  # what is wrong with these is said before the work
+        guess = policy.override(l=2) if policy.l == "auto" else policy
+        _method(guess, models_of(guess))
 
     report("read", 0, 1)
     source, kind = to_arrow(data, policy.missing)
     report("encode", 0, 1)
     table = encode(source, policy)
     report("partition", 0, 1)
-    policy, found = _within_budget(table, policy, report)
+    policy, found = _decided(table, policy, report)
     models = models_of(policy)
     method, options = _method(policy, models)
     concerns = _concerns(table, policy)
@@ -140,7 +142,8 @@ def partition(table: EncodedTable, policy: Policy, report: Progress = _unwatched
     models = models_of(policy)
     method, options = _method(policy, models)
     check_eligible(table, models)
-    run = Run(policy.seed, lambda done, total: report("partition", done, total))
+    views = views_of(policy) if policy.reader else ()
+    run = Run(policy.seed, lambda done, total: report("partition", done, total), views)
     if _recoding(policy, method) == "generalise":
         return method.run(table, models, options, run)
     outcome = method.run(table.suppressing(), models, options, run)
@@ -158,10 +161,12 @@ def _concerns(table: EncodedTable, policy: Policy) -> Sequence[str]:
     return concerns
 
 
-def _within_budget(
+def _decided(
     table: EncodedTable, policy: Policy, report: Progress
 ) -> tuple[Policy, dict[str, Any]]:
-    """The policy, with the strongest k or l put in where a budget of loss is given."""
+    """The policy, with the k or l put in that it leaves to the table or a budget of loss."""
+    if policy.l == "auto":
+        policy = policy.override(l=best_l(table))
     if policy.max_loss is None:
         return policy, {}
     return strongest(table, policy, lambda p: gcp(table, partition(table, p, report).recoding))

@@ -29,7 +29,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["Form", "Kind", "Layout", "Policy", "Reading"]
+__all__ = ["Form", "Kind", "Layout", "Policy", "Reader", "Reading"]
 
 Kind = Literal["numeric", "date", "ordinal", "categorical"]
 Reading = Literal["frequency", "distinct", "entropy", "recursive", "unique"]
@@ -39,6 +39,27 @@ Number = int | float
 
 MODEL_SETTINGS = ("k", "l", "l_reading", "c", "t", "alpha", "e")
 ROLES = ("identifier", "qi", "sensitive", "plain")
+
+
+class Reader(BaseModel):
+    """One reader of a release: the quasi-identifiers it can link, and its own k."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    qi: tuple[str, ...] = Field(description="quasi-identifiers that this reader knows")
+    k: int | None = Field(None, description="its own k, where it differs from the policy's")
+
+    @field_validator("qi", mode="before")
+    @classmethod
+    def _names(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else _as_tuple(value)
+
+    @field_validator("qi")
+    @classmethod
+    def _each_once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not value or len(set(value)) < len(value):
+            raise ValueError("expected one or more quasi-identifiers, each once")
+        return value
 
 
 class Policy(BaseModel):
@@ -52,8 +73,15 @@ class Policy(BaseModel):
     plain: tuple[str, ...] = Field((), description="columns published as they are, knowingly")
     person: str | None = Field(None, description="column that says whose record it is: dropped")
 
+    reader: dict[str, Reader] = Field(
+        default_factory=dict, description="readers by name, each with its quasi-identifiers"
+    )
+    collusion_k: int | None = Field(None, description="k for all readers together")
+
     k: int | None = Field(None, description="k-anonymity: at least k records a class")
-    l: int | float | None = Field(None, description="l-diversity")  # noqa: E741
+    l: int | float | Literal["auto"] | None = Field(  # noqa: E741
+        None, description="l-diversity; auto: the largest that the table allows"
+    )
     l_reading: Reading = Field("frequency", description="what l-diversity means")
     c: Number | None = Field(None, description="the c of recursive (c,l)-diversity")
     t: Number | None = Field(None, description="t-closeness")
@@ -94,6 +122,13 @@ class Policy(BaseModel):
     def _one_name_is_a_list_too(cls, value: Any) -> Any:
         return (value,) if isinstance(value, str) else _as_tuple(value)
 
+    @field_validator("reader", mode="before")
+    @classmethod
+    def _a_list_is_a_reader(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        return {n: {"qi": r} if isinstance(r, str | list | tuple) else r for n, r in value.items()}
+
     @field_validator("order", mode="before")
     @classmethod
     def _orders_are_tuples(cls, value: Any) -> Any:
@@ -121,9 +156,20 @@ class Policy(BaseModel):
             raise ValueError(f"expected a number from 0 to 1; got {value}")
         return value
 
+    @model_validator(mode="before")
+    @classmethod
+    def _readers_know_the_quasi_identifiers(cls, settings: Any) -> Any:
+        """What readers know, in the order they name it, are the quasi-identifiers."""
+        readers = settings.get("reader") if isinstance(settings, dict) else None
+        if not isinstance(readers, Mapping) or settings.get("qi"):
+            return settings
+        sets = [_known_to(reader) for reader in readers.values()]
+        return {**settings, "qi": tuple(dict.fromkeys(name for names in sets for name in names))}
+
     @model_validator(mode="after")
     def _consistent(self) -> Policy:
         self._check_roles()
+        self._check_readers()
         self._check_attributes()
         return self
 
@@ -139,6 +185,17 @@ class Policy(BaseModel):
         if self.person in role_of and role_of[self.person] != "identifier":
             role = role_of[self.person]
             raise ValueError(f"column {self.person!r}: expected one role; got {role} and person")
+
+    def _check_readers(self) -> None:
+        if self.collusion_k is not None and not self.reader:
+            raise ValueError("collusion_k: expected with readers only; got no reader")
+        known = {name for reader in self.reader.values() for name in reader.qi}
+        for name in self.qi if self.reader else ():
+            if name not in known:
+                raise ValueError(f"qi: {name!r} is known to no reader: drop it, or name its reader")
+        for name, reader in self.reader.items():
+            if strange := [column for column in reader.qi if column not in self.qi]:
+                raise ValueError(f"reader.{name}: {strange[0]!r} is not in qi")
 
     def _check_attributes(self) -> None:
         for name in self.order:
@@ -232,6 +289,15 @@ class Policy(BaseModel):
     def settings(self) -> dict[str, Any]:
         """Settings that differ from the defaults, as plain lists, dicts and numbers."""
         return self.model_dump(mode="json", exclude_defaults=True)
+
+
+def _known_to(reader: Any) -> tuple[str, ...]:
+    """Names that a reader is given with, whatever form it has; none if it has no right one."""
+    names = reader.qi if isinstance(reader, Reader) else reader
+    names = names.get("qi", ()) if isinstance(names, Mapping) else names
+    names = (names,) if isinstance(names, str) else names
+    good = isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
+    return tuple(names) if good else ()
 
 
 def _as_tuple(value: Any) -> Any:

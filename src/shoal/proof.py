@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from shoal.manifest import load_manifest, policy_from_manifest
 from shoal.models import models_of
 from shoal.policy import Policy
 from shoal.release import manifest_path
-from shoal.verification import Verification, check_release, check_separated
+from shoal.verification import Verification, check_release, check_separated, published_names
 from shoal.write import sha256_of
 
 __all__ = ["verify"]
@@ -74,8 +73,7 @@ def _check(release: Any, sensitive_table: Any, policy: Policy) -> Verification:
         return check_separated(table, _table(sensitive_table, policy), models, policy)
     if not policy.qi:
         raise PolicyError("qi: name the quasi-identifiers of the release, with --qi")
-    names = [name for qi in policy.qi for name in _published_names(qi, table.column_names)]
-    return check_release(table, names, models, policy)
+    return check_release(table, published_names(policy.qi, table.column_names), models, policy)
 
 
 def _table(data: Any, policy: Policy) -> pa.Table:
@@ -83,12 +81,6 @@ def _table(data: Any, policy: Policy) -> pa.Table:
     if table.num_rows == 0:
         raise InputError("the release is empty: it has no records to check")
     return table
-
-
-def _published_names(column: str, names: Sequence[str]) -> list[str]:
-    """A quasi-identifier as it is called in a release: itself, or its two bounds."""
-    bounds = [f"{column}_min", f"{column}_max"]
-    return bounds if column not in names and set(bounds) <= set(names) else [column]
 
 
 def _check_digest(path: Path, claims: dict[str, Any]) -> None:

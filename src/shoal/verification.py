@@ -8,7 +8,7 @@ and each model is checked on those classes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from shoal.classes import class_ids
 from shoal.errors import InputError, PolicyError, VerificationError
-from shoal.models import ClassHistograms, Model, histograms, sizes_only
+from shoal.models import ClassHistograms, Model, histograms, sizes_only, views_of
 from shoal.policy import Policy
 from shoal.values import distinct_values, kind_of, parse_numbers, rank_values
 
-__all__ = ["Check", "Verification", "check_release", "check_separated"]
+__all__ = ["Check", "Verification", "check_release", "check_separated", "published_names"]
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,13 @@ class Check:
     failing_classes: int
     unchecked: str | None = None
     """Why it could not be checked from the release alone, if so."""
+    reader: str | None = None
+    """Whose quasi-identifiers the classes are made of, where there are several readers."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         plain: dict[str, Any] = {
+            **({"reader": self.reader} if self.reader else {}),
             "model": self.model,
             "asked": self.asked,
             "column": self.column,
@@ -54,11 +57,12 @@ class Check:
 
     def __str__(self) -> str:
         about = f" on {self.column}" if self.column else ""
+        what = f"{self.reader}: {self.asked}{about}" if self.reader else f"{self.asked}{about}"
         if self.unchecked:
-            return f"{self.asked}{about}: not checked: {self.unchecked}"
+            return f"{what}: not checked: {self.unchecked}"
         if self.holds:
-            return f"{self.asked}{about}: holds, reached {self.reached}"
-        return f"{self.asked}{about}: fails in {self.failing_classes} classes"
+            return f"{what}: holds, reached {self.reached}"
+        return f"{what}: fails in {self.failing_classes} classes"
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +125,7 @@ def check_release(
     *,
     person: NDArray[np.int32] | None = None,
 ) -> Verification:
-    """Check every model on a released table.
+    """Check every model on a released table: for each reader, where the policy names several.
 
     Parameters
     ----------
@@ -130,9 +134,10 @@ def check_release(
     qi
         Its quasi-identifier columns as they are named in the release.
     models
-        What must hold, on each sensitive column of the policy.
+        What must hold, on each sensitive column of the policy. With several
+        readers the policy says what must hold for whom.
     policy
-        Says which columns are sensitive, their kinds and orders.
+        Says which columns are sensitive, their kinds and orders, and who reads.
     person
         Person of each released record, where it is known; a release itself
         does not publish it.
@@ -141,13 +146,39 @@ def check_release(
         if name not in released.column_names:
             listed = ", ".join(released.column_names)
             raise InputError(f"the release has no column {name!r}; it has {listed}")
+    if not policy.reader:
+        return Verification(*_on(released, qi, models, policy, person))
+    _, all_together = _on(released, qi, (), policy, person)
+    checks: list[Check] = []
+    for view in views_of(policy):
+        names = published_names(view.qi, released.column_names)
+        found, _ = _on(released, names, view.models, policy, person)
+        checks += [replace(check, reader=view.name) for check in found]
+    return Verification(tuple(checks), all_together)
+
+
+def published_names(qi: Sequence[str], columns: Sequence[str]) -> list[str]:
+    """Quasi-identifiers as they are called in a release: as they are, or two bounds each."""
+    names: list[str] = []
+    for name in qi:
+        bounds = [f"{name}_min", f"{name}_max"]
+        names += bounds if name not in columns and set(bounds) <= set(columns) else [name]
+    return names
+
+
+def _on(
+    released: pa.Table,
+    qi: Sequence[str],
+    models: Sequence[Model],
+    policy: Policy,
+    person: NDArray[np.int32] | None,
+) -> tuple[tuple[Check, ...], NDArray[np.int64]]:
+    """Checks of models on the classes of these columns, and the records in each class."""
     ids, count = _classes(released, qi)
     rows = np.bincount(ids, minlength=count).astype(np.int64)
     if policy.person is not None and person is None:
-        checks = _without_persons(models, policy, rows)
-    else:
-        checks = _checks(released, ids, models, policy, person)
-    return Verification(tuple(checks), rows)
+        return tuple(_without_persons(models, policy, rows)), rows
+    return tuple(_checks(released, ids, models, policy, person)), rows
 
 
 def check_separated(

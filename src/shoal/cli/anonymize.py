@@ -20,6 +20,9 @@ from shoal.policy import LAYOUTS, RECODINGS
 @column_options
 @click.option("--identifier", metavar="N", multiple=True, help="Columns to drop.")
 @click.option("--plain", metavar="P", multiple=True, help="Columns published knowingly as is.")
+@click.option("--reader", metavar="NAME=A,B", multiple=True, help="A reader and what it knows.")
+@click.option("--reader-k", metavar="NAME=K", multiple=True, help="A reader's own k.")
+@click.option("--collusion-k", type=int, help="k for all readers together.")
 @model_options
 @click.option(
     "--max-loss", type=float, help="Search the largest k (or l) whose loss is within this."

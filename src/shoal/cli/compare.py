@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shoal.cli.output import notice, output_options, print_json, progress_bar
-from shoal.cli.settings import column_options, number, policy_from, split_names
+from shoal.cli.settings import column_options, diversity, number, policy_from, split_names
 from shoal.errors import PolicyError
 from shoal.policy import READINGS
 
@@ -79,7 +79,7 @@ def compare(
     """
     policy = policy_from(options)
     ks = [_whole(value) for value in _numbers("k", k)]
-    ls = _numbers("l", l)
+    ls = [diversity(text) for text in split_names(l) or []]
 
     from shoal.comparison import compare as run
     from shoal.grid import FORMATS, check_target

@@ -38,7 +38,9 @@ def model_options(command: Command) -> Command:
     return _with(
         command,
         click.option("-k", type=int, help="At least k records in every class."),
-        click.option("-l", type=float, help="l-diversity of the sensitive columns."),
+        click.option(
+            "-l", metavar="L|auto", help="l-diversity of the sensitive columns; auto: the largest."
+        ),
         click.option(
             "--l-reading", type=click.Choice(READINGS), help="What l-diversity means. [frequency]"
         ),
@@ -72,9 +74,35 @@ def pairs(option: str, values: Iterable[str]) -> dict[str, str] | None:
     return table or None
 
 
+def readers(sets: Iterable[str], ks: Iterable[str]) -> dict[str, dict[str, Any]] | None:
+    """``insurer=age,zip`` and ``insurer=20`` as tables of the policy; None if nothing was given."""
+    known = pairs("reader", sets) or {}
+    table: dict[str, dict[str, Any]] = {
+        name: {"qi": split_names([names])} for name, names in known.items()
+    }
+    for name, k in (pairs("reader-k", ks) or {}).items():
+        if name not in table:
+            raise PolicyError(f"--reader-k: expected the name of a --reader; got {name!r}")
+        if not k.isdecimal():
+            raise PolicyError(f"--reader-k: expected NAME=K, a whole number; got {name}={k}")
+        table[name]["k"] = int(k)
+    return table or None
+
+
 def number(value: float | None) -> int | float | None:
     """Whole numbers as such: l = 3, not 3.0."""
     return int(value) if value is not None and value.is_integer() else value
+
+
+def diversity(text: str) -> int | float | str:
+    """``-l 3`` as a number; ``-l auto`` as it is."""
+    if text == "auto":
+        return text
+    try:
+        value = float(text)
+        return int(value) if value.is_integer() else value
+    except (ValueError, OverflowError):
+        raise PolicyError(f"-l: expected a number or auto; got {text!r}") from None
 
 
 def numbers(option: str, table: dict[str, str] | None) -> dict[str, int | float | None] | None:
@@ -109,7 +137,9 @@ def policy_from(options: dict[str, Any]) -> Policy:
     for name in ("kind", "hierarchy", "weight", "coarsen", "option"):
         if name in given:
             given[name] = pairs(name, given[name])
-    for name in ("l", "c", "t", "alpha", "e"):
+    given["reader"] = readers(given.get("reader", ()), given.pop("reader_k", ()))
+    given["l"] = None if given.get("l") is None else diversity(given["l"])
+    for name in ("c", "t", "alpha", "e"):
         given[name] = number(given.get(name))
     for name in ("weight", "coarsen"):
         given[name] = numbers(name, given.get(name))

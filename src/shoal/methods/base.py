@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
-from shoal.models import whole_table_only
+from shoal.models import View, whole_table_only
 from shoal.models.base import Model
 from shoal.table import EncodedTable, Partition, Recoding
 
@@ -33,6 +33,9 @@ class Run:
     seed: int = 0
     progress: Callable[[float, float], None] = _silent
     """Called as progress(done, total) now and then."""
+    views: tuple[View, ...] = ()
+    """What must hold for each of several readers; a method that looks at the models
+    alone, on all quasi-identifiers, satisfies every one of them."""
 
 
 @dataclass(frozen=True)

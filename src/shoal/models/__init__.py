@@ -24,6 +24,7 @@ from shoal.models.eligibility import check_eligible
 from shoal.models.entropy import EntropyL
 from shoal.models.exact import Number
 from shoal.models.kanonymity import KAnonymity
+from shoal.models.readers import TOGETHER, View, views
 from shoal.models.spread import KE
 from shoal.policy import MODEL_SETTINGS, Policy
 
@@ -31,6 +32,7 @@ __all__ = [
     "KE",
     "MODELS",
     "READINGS",
+    "TOGETHER",
     "AlphaK",
     "ClassHistograms",
     "DistinctL",
@@ -41,6 +43,7 @@ __all__ = [
     "RecursiveL",
     "TCloseness",
     "UniqueDistinctL",
+    "View",
     "build_models",
     "check_eligible",
     "histograms",
@@ -53,6 +56,7 @@ __all__ = [
     "sizes_only",
     "table_histograms",
     "union_closed",
+    "views_of",
     "whole_table_only",
 ]
 
@@ -104,8 +108,17 @@ def build_models(
 
 
 def models_of(policy: Policy) -> tuple[Model, ...]:
-    """The models a policy asks for."""
-    return build_models(**{name: getattr(policy, name) for name in MODEL_SETTINGS})
+    """The models a policy asks for: with several readers, what satisfies every one of them."""
+    settings = {name: getattr(policy, name) for name in MODEL_SETTINGS}
+    ks = [reader.k or policy.k for reader in policy.reader.values()]
+    if known := [k for k in [*ks, policy.collusion_k] if k is not None]:
+        settings["k"] = max(known)
+    return build_models(**settings)
+
+
+def views_of(policy: Policy) -> tuple[View, ...]:
+    """What must hold for whom: one view a reader, or one for all."""
+    return views(policy, models_of)
 
 
 def model_from(name: str, parameters: Mapping[str, Any]) -> Model:
