@@ -15,12 +15,13 @@ import shoal
 from command import shoal as command
 from random_tables import microdata
 from shoal.encode import encode
-from shoal.errors import InfeasibleError, PolicyError
+from shoal.errors import InfeasibleError, PolicyError, ShoalWarning
 from shoal.metrics.coverage import covered
 from shoal.metrics.loss import gcp
 from shoal.recode import recode
 from shoal.table import Domain, Partition, Recoding
 
+pytestmark = pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
 TREE = {"school": ["9th", "10th"], "college": ["Bachelor", "Master"]}
 PEOPLE = pa.table(
     {
@@ -179,3 +180,39 @@ def test_stars_and_levels_on_the_command_line(table, out):
     assert sorted(line.rsplit(",", 1)[0] for line in out.read_text().splitlines()[1:]) == [
         "*,college", "*,college", "*,college", "*,school", "*,school", "*,school",
     ]  # fmt: skip
+
+
+ALL_DISTINCT = pa.table(
+    {"id": list(range(100)), "born": list(range(1900, 2000)), "disease": ["flu", "cold"] * 50}
+)
+
+
+@pytest.mark.parametrize("method", ["tp", "tp+", "hilbert", "mondrian"])
+def test_who_is_alone_with_everything_is_said_before_the_work(method):
+    with pytest.warns(ShoalWarning, match="will lose nearly everything; coarsen the wide.*hilbert"):
+        release = shoal.anonymize(
+            ALL_DISTINCT, qi=["id", "born"], sensitive="disease", l=2, method=method,
+            recoding="suppress",
+        )  # fmt: skip
+    assert any("nearly everything" in line for line in release.manifest["notices"])
+
+
+def test_the_warning_is_a_notice_on_the_command_line(tmp_path, out):
+    source = tmp_path / "distinct.csv"
+    csv.write_csv(ALL_DISTINCT, source)
+    arguments = ["--qi", "id,born", "--sensitive", "disease", "-l", 2, "--method", "tp"]
+    done = command("anonymize", source, "-o", out, *arguments)
+    assert done.code == 0
+    assert done.err.count("suppression will lose nearly everything") == 1
+    assert "nearly everything" not in command("anonymize", source, "-o", out, *arguments, "-q").err
+
+
+def test_generalising_warns_of_nothing(recwarn):
+    shoal.anonymize(ALL_DISTINCT, qi=["id", "born"], sensitive="disease", l=2)
+    assert not [w for w in recwarn if issubclass(w.category, ShoalWarning)]
+
+
+@pytest.mark.parametrize("method", ["tp", "tp+", "cover", "optimal", "attributes"])
+def test_a_k_above_the_number_of_records_is_refused_before_the_work(method):
+    with pytest.raises(InfeasibleError, match="the table has 6 records"):
+        shoal.anonymize(PEOPLE, qi=["age"], k=7, method=method)

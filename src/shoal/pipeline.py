@@ -155,7 +155,8 @@ def _concerns(table: EncodedTable, policy: Policy) -> Sequence[str]:
     models = models_of(policy)
     method, options = _method(policy, models)
     check_eligible(table, models)
-    concerns = method.concerns(table, models, options)
+    seen = table.suppressing() if _recoding(policy, method) == "suppress" else table
+    concerns = method.concerns(seen, models, options)
     for concern in concerns:
         warnings.warn(ShoalWarning(f"method {method.name}: {concern}"), stacklevel=3)
     return concerns

@@ -70,6 +70,12 @@ class Attributes(Method):
     )
     recodings: ClassVar[tuple[str, ...]] = ("suppress",)
 
+    def concerns(
+        self, table: EncodedTable, models: Sequence[Model], options: Options
+    ) -> Sequence[str]:
+        """Nothing: what few records share as a whole can still be kept in part."""
+        return ()
+
     def run(
         self, table: EncodedTable, models: Sequence[Model], options: Options, run: Run
     ) -> Outcome:

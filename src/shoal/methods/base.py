@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
+from shoal.methods.concern import hardly_repeats
 from shoal.models import View, whole_table_only
 from shoal.models.base import Model
 from shoal.table import EncodedTable, Partition, Recoding
@@ -74,7 +75,7 @@ class Method(ABC):
         self, table: EncodedTable, models: Sequence[Model], options: Options
     ) -> Sequence[str]:
         """What the user should know before the work starts: warnings, one line each."""
-        return ()
+        return hardly_repeats(table, models) if table.qi[0].suppressed else ()
 
     @abstractmethod
     def run(

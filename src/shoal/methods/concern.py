@@ -30,5 +30,5 @@ def hardly_repeats(table: EncodedTable, models: Sequence[Model]) -> list[str]:
         f"{100 * alone // table.n}% of the records have quasi-identifiers that fewer than "
         f"{least} records share: suppression will lose nearly everything; coarsen the wide "
         f"attributes (coarsen, with a hierarchy; {widest.name} has {widest.size:,} values) or "
-        "generalise with method hilbert"
+        "generalise (method hilbert, recoding generalise)"
     ]

@@ -216,7 +216,8 @@ class _Store:
 
     def below(self, node: Integers) -> Frequencies:
         """The frequency set with the fewest classes that the node's can be made of."""
-        return self.sets[smallest_below(self.nodes, self.classes, len(self.sets), node)]
+        smallest = int(smallest_below(self.nodes, self.classes, len(self.sets), node))
+        return self.sets[smallest]
 
     def keep(self, node: Integers, classes: Frequencies) -> None:
         if self.points > MOST_POINTS or len(self.sets) == MOST_SETS:

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from shoal.classes import class_ids
 from shoal.kernels import residue as kernels
 from shoal.methods.base import Method, Options, Outcome, Run
-from shoal.methods.concern import hardly_repeats
 from shoal.models import (
     AlphaK,
     FrequencyL,
@@ -112,12 +111,6 @@ class TP(Method):
         "l - 1 more, or fewer than l times as many; the release says which."
     )
     recodings = ("suppress", "generalise")
-
-    def concerns(
-        self, table: EncodedTable, models: Sequence[Model], options: Options
-    ) -> Sequence[str]:
-        """See `hardly_repeats`."""
-        return hardly_repeats(table, models)
 
     def run(
         self, table: EncodedTable, models: Sequence[Model], options: Options, run: Run
