@@ -12,9 +12,14 @@ import argparse
 import time
 from pathlib import Path
 
-from benchmarks.papers import paper000, paper004
+from benchmarks.papers import paper000, paper002, paper003, paper004
 
-PAPERS = {"000": paper000.FIGURES, "004": paper004.FIGURES}
+PAPERS = {
+    "000": paper000.FIGURES,
+    "002": paper002.FIGURES,
+    "003": paper003.FIGURES,
+    "004": paper004.FIGURES,
+}
 
 
 def main() -> None:

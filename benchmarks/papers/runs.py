@@ -35,6 +35,8 @@ LABELS: dict[str, dict[str, Any]] = {
     "topdown": {"method": "topdown"},
     "mondrian": {"method": "mondrian"},
     "anatomy": {"method": "anatomy"},
+    "bsgi": {"method": "bsgi"},
+    "incognito": {"method": "incognito"},
     "tp": {"method": "tp"},
     "tp+": {"method": "tp+"},
     "tds": {"method": "tds"},
@@ -57,6 +59,10 @@ class Result:
     @property
     def dm(self) -> float:
         return float((self.outcome.recoding.partitions[0].sizes.astype(float) ** 2).sum())
+
+    @property
+    def c_avg(self) -> float:
+        return self.table.n / self.outcome.recoding.partitions[0].groups
 
     @property
     def stars(self) -> int:
@@ -135,6 +141,11 @@ def run(table: EncodedTable, label: str, **models: Any) -> Result:
         **LABELS[label],
         **models,
     )
+    return timed(table, policy)
+
+
+def timed(table: EncodedTable, policy: Policy) -> Result:
+    """Partition a table under a policy."""
     begin = time.perf_counter()
     outcome = partition(table, policy)
     return Result(time.perf_counter() - begin, table, outcome)
