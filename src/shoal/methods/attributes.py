@@ -69,12 +69,7 @@ class Attributes(Method):
         "of equally good ones that with the fewest different values lost."
     )
     recodings: ClassVar[tuple[str, ...]] = ("suppress",)
-
-    def concerns(
-        self, table: EncodedTable, models: Sequence[Model], options: Options
-    ) -> Sequence[str]:
-        """Nothing: what few records share as a whole can still be kept in part."""
-        return ()
+    keeps_parts = True
 
     def run(
         self, table: EncodedTable, models: Sequence[Model], options: Options, run: Run

@@ -63,6 +63,8 @@ class Method(ABC):
     options: ClassVar[type[Options]] = Options
     recodings: ClassVar[tuple[str, ...]] = ("generalise", "suppress")
     """Policy values of `recoding` that the method can do, its natural one first."""
+    keeps_parts: ClassVar[bool] = False
+    """Whether, where it suppresses, it keeps parts of records that few others share."""
     unique_groups: ClassVar[bool] = False
     """Whether it can promise models that look at all groups at once (unique distinct l)."""
 
@@ -75,7 +77,8 @@ class Method(ABC):
         self, table: EncodedTable, models: Sequence[Model], options: Options
     ) -> Sequence[str]:
         """What the user should know before the work starts: warnings, one line each."""
-        return hardly_repeats(table, models) if table.qi[0].suppressed else ()
+        starves = table.qi[0].suppressed and not self.keeps_parts
+        return hardly_repeats(table, models) if starves else ()
 
     @abstractmethod
     def run(

@@ -54,12 +54,7 @@ class Optimal(Method):
     )
     options = OptimalOptions
     recodings = ("suppress", "generalise")
-
-    def concerns(
-        self, table: EncodedTable, models: Sequence[Model], options: Options
-    ) -> Sequence[str]:
-        """Nothing: what few records share as a whole can still be kept in part."""
-        return ()
+    keeps_parts = True
 
     def run(
         self, table: EncodedTable, models: Sequence[Model], options: Options, run: Run
