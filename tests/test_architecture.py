@@ -22,7 +22,7 @@ LAYERS = [
     ["methods", "verification", "_roles", "hard"],
     ["manifest", "inspection", "budget"],
     ["release"],
-    ["pipeline", "proof", "recipient"],
+    ["pipeline", "proof", "recipient", "joining"],
     ["comparison"],
     ["report"],
     ["cli"],
@@ -86,7 +86,7 @@ def test_kernels_know_arrays_only():
 def test_public_names_are_the_curated_ones():
     assert sorted(shoal.__all__) == [
         "Hierarchy", "Policy", "Release", "__version__", "anonymize", "compare", "datasets",
-        "errors", "inspect", "query", "verify",
+        "errors", "inspect", "join_check", "query", "verify",
     ]  # fmt: skip
     for name in shoal.__all__:
         assert getattr(shoal, name) is not None

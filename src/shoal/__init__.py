@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from shoal.comparison import compare
     from shoal.hierarchy import Hierarchy
     from shoal.inspection import inspect
+    from shoal.joining import join_check
     from shoal.pipeline import anonymize
     from shoal.policy import Policy
     from shoal.proof import verify
@@ -37,6 +38,7 @@ __all__ = [
     "datasets",
     "errors",
     "inspect",
+    "join_check",
     "query",
     "verify",
 ]
@@ -49,6 +51,7 @@ _HOMES = {
     "anonymize": "shoal.pipeline",
     "compare": "shoal.comparison",
     "inspect": "shoal.inspection",
+    "join_check": "shoal.joining",
     "query": "shoal.recipient",
     "verify": "shoal.proof",
 }

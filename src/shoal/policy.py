@@ -244,6 +244,8 @@ class Policy(BaseModel):
     def override(self, **settings: Any) -> Policy:
         """This policy with the given settings in place of its own; tables are merged."""
         merged: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
+        if self.reader and settings.get("reader"):
+            del merged["qi"]  # follows from what the readers know
         for name, value in settings.items():
             if value is None:
                 continue
@@ -313,6 +315,8 @@ def _first_problem(error: ValidationError) -> str:
     if problem["type"] == "value_error":
         reason = str(problem["ctx"]["error"])
         return f"{where}: {reason}" if where else reason
+    if problem["type"] == "missing":
+        return f"{where}: expected, and not given"
     expected = problem["msg"].removeprefix("Input should be ").removeprefix("a valid ")
     # An order lists values of a column, which may be a sensitive one: never show them.
     secret = problem["loc"][0] == "order"

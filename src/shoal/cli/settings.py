@@ -76,10 +76,14 @@ def pairs(option: str, values: Iterable[str]) -> dict[str, str] | None:
 
 def readers(sets: Iterable[str], ks: Iterable[str]) -> dict[str, dict[str, Any]] | None:
     """``insurer=age,zip`` and ``insurer=20`` as tables of the policy; None if nothing was given."""
-    known = pairs("reader", sets) or {}
-    table: dict[str, dict[str, Any]] = {
-        name: {"qi": split_names([names])} for name, names in known.items()
-    }
+    table: dict[str, dict[str, Any]] = {}
+    for value in sets:
+        name, equals, names = (part.strip() for part in value.partition("="))
+        if not equals or not name:
+            raise PolicyError(f"--reader: expected NAME=A,B; got {value!r}")
+        if name in table:  # the last would win, and what the first knows go out as it is
+            raise PolicyError(f"--reader: expected each name once; got {name!r} twice")
+        table[name] = {"qi": split_names([names]) or []}
     for name, k in (pairs("reader-k", ks) or {}).items():
         if name not in table:
             raise PolicyError(f"--reader-k: expected the name of a --reader; got {name!r}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from shoal.errors import PolicyError
 from shoal.models.base import Model
 from shoal.models.kanonymity import KAnonymity
 from shoal.policy import Policy
@@ -29,6 +30,8 @@ def views(policy: Policy, models_of: Callable[[Policy], tuple[Model, ...]]) -> t
     """One view a reader, and one of all together where collusion is to be withstood."""
     if not policy.reader:
         return (View(None, policy.qi, models_of(policy)),)
+    if TOGETHER in policy.reader:
+        raise PolicyError(f"reader: {TOGETHER!r} is what the union is called; choose another name")
     alone = policy.model_copy(update={"reader": {}, "collusion_k": None})
     found = [
         View(name, reader.qi, models_of(alone.override(k=reader.k)))
