@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shoal.errors import InputError, PolicyError
 from shoal.hierarchy import Hierarchy
 from shoal.joining.sources import Source
-from shoal.recipient.answers import _Released
+from shoal.recipient.answers import Released
 from shoal.recipient.cells import Anything, Cell, Label, Range, Reading, Values
 from shoal.recipient.lines import line_of, number
 
@@ -45,7 +45,7 @@ class _Read:
 
     def __init__(self, source: Source, name: str) -> None:
         self.source = source
-        self.codes, self.cells, self.reading = _Released(source.table, source.about)._cells(name)
+        self.codes, self.cells, self.reading = Released(source.table, source.about).cells(name)
 
     @property
     def doubtful(self) -> bool:

@@ -121,7 +121,7 @@ def query(
     table, kind = to_arrow(source, first.missing)
     if isinstance(release, Release):
         kind = release.kind
-    released = _Released(table, About(known, claims, tuple(table.column_names)))
+    released = Released(table, About(known, claims, tuple(table.column_names)))
     connection = duckdb.connect(config={"enable_external_access": "false"})
     try:
         asked = parse_query(sql, connection, released.resolve)
@@ -211,7 +211,7 @@ def _knowledge(
     return policy, None, () if given else (note,)
 
 
-class _Released:
+class Released:
     """The released table, its columns read when they are asked for."""
 
     def __init__(self, table: pa.Table, about: About) -> None:
@@ -231,7 +231,7 @@ class _Released:
 
     def judged(self, name: str, tests: Sequence[Test]) -> tuple[NDArray[np.int32], Any]:
         """Which distinct cell each record has in a column, and the cells' profiles."""
-        codes, cells, reading = self._cells(name)
+        codes, cells, reading = self.cells(name)
         profiles = profiles_of(name, reading, cells, [t for t in tests if t.column == name])
         self._remark(name, cells, reading)
         return codes, profiles
@@ -239,7 +239,7 @@ class _Released:
     def exact(self, name: str) -> Distinct:
         """A column to group by."""
         if self.about.pair(name) is None:
-            _, cells, _ = self._cells(name)
+            _, cells, _ = self.cells(name)
             if all(isinstance(cell, Values) and len(cell.texts) == 1 for cell in cells):
                 return distinct_values(self.table.column(name), self.about.missing)
         raise PolicyError(
@@ -247,7 +247,8 @@ class _Released:
             "published as they are"
         )
 
-    def _cells(self, name: str) -> tuple[NDArray[np.int32], list[Cell], Reading]:
+    def cells(self, name: str) -> tuple[NDArray[np.int32], list[Cell], Reading]:
+        """Which distinct cell each record has, what each may stand for, and how it was read."""
         pair = self.about.pair(name)
         if pair is not None:
             return self._paired(name, pair)
