@@ -30,6 +30,7 @@ from shoal.models import (
     models_of,
     union_closed,
     views_of,
+    whole_table_only,
 )
 from shoal.policy import Policy
 from shoal.publish import Published, publish
@@ -173,14 +174,18 @@ def _decided(
     return strongest(table, policy, lambda p: gcp(table, partition(table, p, report).recoding))
 
 
-def _suited(models: Sequence[Model]) -> str:
+def _suited(policy: Policy, models: Sequence[Model]) -> str:
     """The method that loses least: distances between distributions want Mondrian's classes."""
+    if policy.reader:
+        return "butterfly"
+    if whole_table_only(models):
+        return "bsgi"
     return "mondrian" if any(isinstance(m, TCloseness | KE) for m in models) else "hilbert"
 
 
 def _method(policy: Policy, models: Sequence[Model]) -> tuple[Method, Options]:
     """The method asked for, or the one that suits the models, with its checked options."""
-    method = get_method(policy.method or _suited(models))
+    method = get_method(policy.method or _suited(policy, models))
     if reason := method.refusal(models):
         raise PolicyError(f"method {method.name}: {reason}")
     if policy.recoding not in {None, *method.recodings}:

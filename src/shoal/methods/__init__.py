@@ -15,6 +15,8 @@ __all__ = ["METHODS", "get_method"]
 METHODS = {
     "anatomy": "shoal.methods.anatomy:Anatomy",
     "attributes": "shoal.methods.attributes:Attributes",
+    "bsgi": "shoal.methods.bsgi:BSGI",
+    "butterfly": "shoal.methods.butterfly:Butterfly",
     "cover": "shoal.methods.cover:Cover",
     "hilbert": "shoal.methods.hilbert:Hilbert",
     "idistance": "shoal.methods.idistance:IDistance",
@@ -25,6 +27,7 @@ METHODS = {
     "topdown": "shoal.methods.topdown:TopDown",
     "tp": "shoal.methods.tp:TP",
     "tp+": "shoal.methods.tpplus:TPPlus",
+    "union": "shoal.methods.union:Union",
 }
 """Name to "module:class": importing the registry compiles and imports nothing else."""
 
