@@ -32,7 +32,7 @@ FOR_K: list[Variant] = [
 ]  # fmt: skip
 FOR_L: list[Variant] = [
     ("hilbert", {}), ("hilbert", {"frontier": True}), ("idistance", {}), ("mondrian", {}),
-    ("anatomy", {}),
+    ("anatomy", {}), ("bsgi", {}),
 ]  # fmt: skip
 
 
@@ -92,6 +92,7 @@ def main() -> None:
     for variant, models in (
         (("hilbert", {}), {"k": 10}),
         (("hilbert", {}), {"l": 5}),
+        (("bsgi", {}), {"l": 5}),
         (("idistance", {}), {"k": 10}),
         (("mondrian", {}), {"k": 10}),
     ):

@@ -97,7 +97,7 @@ class BodyFirst:
             butterflies, carried = [*butterflies, carried], []
         limit = loss + self.worst * len(carried)
         own = self.own(rows)
-        if self.body_loss(rows) < limit and own < limit:
+        if own < limit * (1 - 1e-9):  # less by rounding alone does not pay
             return [rows], [], own
         return butterflies, carried, loss
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
+import pyarrow as pa
 import pytest
 
 import shoal
+from command import shoal as command
+from shoal.budget import best_l
+from shoal.encode import encode
 from shoal.errors import InfeasibleError, PolicyError
+from shoal.write import write_table
 
 QI = ["age", "gender", "education"]
 
@@ -54,3 +61,47 @@ def test_what_cannot_be_bought_is_said(people):
         shoal.anonymize(people, qi=QI, max_loss=1.5)
     with pytest.raises(PolicyError, match="sensitive column"):
         shoal.anonymize(people, qi=QI, max_loss=0.5, search="l")
+
+
+# The best l
+
+
+def test_auto_is_the_largest_l_that_the_table_allows():
+    table = pa.table({"q": list(range(12)), "s": ["a"] * 4 + ["b"] * 4 + ["c", "d", "e", "f"]})
+    release = shoal.anonymize(table, qi=["q"], sensitive="s", l="auto")
+    assert release.policy.l == 3  # 12 records, 4 of them with the same value
+    assert release.verification.checks[0].reached >= 3
+    with pytest.raises(InfeasibleError):
+        shoal.anonymize(table, qi=["q"], sensitive="s", l=4)
+
+
+def test_auto_of_several_columns_is_what_all_allow():
+    table = pa.table({"q": [1, 2, 3, 4], "s": ["a", "b", "c", "d"], "t": ["x", "y", "x", "y"]})
+    release = shoal.anonymize(table, qi=["q"], sensitive=["s", "t"], l="auto")
+    assert release.policy.l == 2
+
+
+def test_auto_counts_persons():
+    table = pa.table({"q": [1, 2, 3, 4], "s": ["a", "a", "b", "c"], "who": [1, 1, 2, 3]})
+    assert best_l(encode(table, shoal.Policy.parse(qi=["q"], sensitive="s", person="who"))) == 3
+    assert best_l(encode(table, shoal.Policy.parse(qi=["q"], sensitive="s"))) == 2
+
+
+def test_auto_where_one_value_has_more_than_half_of_the_records():
+    table = pa.table({"q": [1, 2, 3], "s": ["a", "a", "b"]})
+    with pytest.raises(InfeasibleError, match=r"no 2-diverse release exists.*66\.7%"):
+        shoal.anonymize(table, qi=["q"], sensitive="s", l="auto")
+    with pytest.raises(PolicyError, match="expected a sensitive column"):
+        shoal.anonymize(table, qi=["q"], l="auto")
+
+
+def test_auto_on_the_command_line_and_in_comparisons(tmp_path):
+    source = tmp_path / "census.csv"
+    write_table(shoal.datasets.census(500), source)
+    roles = ["--qi", "age,gender", "--sensitive", "occupation"]
+    done = command("anonymize", source, "-o", tmp_path / "out.csv", *roles, "-l", "auto", "--json")
+    assert done.code == 0
+    found = json.loads(done.out)["policy"]["l"]
+    compared = command("compare", source, *roles, "-l", "auto", "--methods", "hilbert", "--json")
+    assert [row["l"] for row in json.loads(compared.out)["rows"]] == [found]
+    assert command("anonymize", source, "-o", tmp_path / "out.csv", *roles, "-l", "most").code == 2

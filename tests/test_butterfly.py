@@ -35,6 +35,7 @@ OPTIONS = [
     {"strategy": "best", "inner": "mondrian", "refine": True},
     {"refine": True},
     {"refine": False},
+    {"inner": "topdown"},
 ]
 
 

@@ -21,6 +21,7 @@ NUMERIC = ["age", "fnlwgt", "education-num", "hours-per-week"]
 CATEGORICAL = ["marital-status", "race", "sex"]
 METHODS = [
     "bsgi",
+    "bsgi of the paper",
     "hilbert",
     "mondrian",
     "mondrian, distinct l",

@@ -120,12 +120,19 @@ def _ks(full: bool) -> tuple[int, ...]:
     return (20, 40, 60, 80, 100) if full else (20, 50, 100)
 
 
+def _about(result: Result) -> dict[str, Any]:
+    """What the method says about its butterflies."""
+    facts = result.outcome.facts
+    about: dict[str, Any] = facts.get("paper") or facts["body"]
+    return about
+
+
 def _in_butterflies(result: Result) -> float:
-    return float(result.outcome.facts["in_butterflies"])
+    return float(_about(result)["share_in_butterflies"])
 
 
 def _success(result: Result) -> float:
-    return float(result.outcome.facts["success"])
+    return float(_about(result)["success_rate"])
 
 
 def figure5(full: bool) -> Iterator[Figure]:

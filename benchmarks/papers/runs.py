@@ -36,6 +36,9 @@ LABELS: dict[str, dict[str, Any]] = {
     "mondrian": {"method": "mondrian"},
     "anatomy": {"method": "anatomy"},
     "bsgi": {"method": "bsgi"},
+    "bsgi of the paper": {
+        "method": "bsgi", "option": {"select": "largest", "first": "random", "swaps": 0},
+    },
     "incognito": {"method": "incognito"},
     "tp": {"method": "tp"},
     "tp+": {"method": "tp+"},

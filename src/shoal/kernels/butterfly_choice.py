@@ -23,6 +23,9 @@ CHILDREN = 0
 OWN = 1
 CARRIED = 2
 
+LESS = 1 - 1e-9
+"""What is less by rounding alone does not pay."""
+
 
 class Wings(NamedTuple):
     """The private attributes of all readers, one wing after the other."""
@@ -275,7 +278,7 @@ def choose(tree, nodes, cells, costs, wings, warden, worst, choice):
         limit = choice.loss[node] + worst * choice.carried[node]
         if tree.loss[node] < limit and _may_be(warden, tree.weight[node], begin, end):
             own = _own_loss(tree, wings, choice, node, spare)
-            if own < limit:
+            if own < limit * LESS:
                 choice.loss[node], choice.kind[node] = own, OWN
                 _drop_carried(choice, node)
     return choice.head[0]

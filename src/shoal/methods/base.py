@@ -71,7 +71,7 @@ class Method(ABC):
     def refusal(self, models: Sequence[Model]) -> str | None:
         """Why the method cannot promise these models, in words that follow its name; or None."""
         beyond = () if self.unique_groups else whole_table_only(models)
-        return f"cannot promise {beyond[0]}; anatomy can" if beyond else None
+        return f"cannot promise {beyond[0]}; bsgi and anatomy can" if beyond else None
 
     def concerns(
         self, table: EncodedTable, models: Sequence[Model], options: Options

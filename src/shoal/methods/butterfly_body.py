@@ -72,8 +72,7 @@ def _wings(hangar: Hangar, place: Ids, weight: Ids) -> Wings:
         sort_by_id(place[curve], np.empty(len(weight) + 1, dtype=np.int64), ranks)
         alone[v] = ranks
 
-    if plan.wings:
-        on_threads(fill, range(len(plan.wings)))
+    on_threads(fill, range(len(plan.wings)))
     costs = select(hangar.table, private).costs
     k = np.array([wing.k for wing in plan.wings], dtype=np.int64)
     start = np.append(0, np.cumsum(weight))

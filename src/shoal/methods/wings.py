@@ -65,7 +65,7 @@ class Hangar:
     @cached_property
     def curves(self) -> tuple[Ids, ...]:
         """The records along each wing's own Hilbert curve."""
-        return on_threads(lambda t: curve_of(t).order, self.tables) if self.tables else ()
+        return on_threads(lambda table: curve_of(table).order, self.tables)
 
     @cached_property
     def joint_curve(self) -> Ids:
@@ -89,9 +89,7 @@ def fly(hangar: Hangar, body: Partition, units: Partition | None = None) -> Flig
     nodes = body.group_ids()
     if plan.together and units is None:
         units = _units(hangar, nodes)
-    groups = on_threads(
-        lambda v: _wing(hangar, v, nodes, units), range(len(plan.wings))
-    ) if plan.wings else ()  # fmt: skip
+    groups = on_threads(lambda v: _wing(hangar, v, nodes, units), range(len(plan.wings)))
     if not hangar.sizes_only:
         for partition in (*groups, *((units,) if units else ())):
             body = _joined(body, partition)
@@ -112,7 +110,7 @@ def join(first: Ids, second: Ids) -> Ids:
 
     count = int(first.max()) + 1
     size = count + int(second.max()) + 1
-    graph = coo_array((np.ones(len(first), dtype=np.int8), (first, count + second)), (size, size))
+    graph = coo_array((np.ones(len(first), dtype=np.int64), (first, count + second)), (size, size))
     _, label = connected_components(graph, directed=False)
     joined: Ids = label[first].astype(np.int64)
     return joined
