@@ -40,7 +40,7 @@ class Figure:
         """Save the panel as an SVG, with a logarithmic y axis where values differ widely."""
         import altair
 
-        data = [{"method": m, self.x: x, self.y: v} for m, x, v in self.rows]
+        data = [{"method": m, "x": x, "y": v} for m, x, v in self.rows]
         values = [v for _, _, v in self.rows if v > 0]
         wide = bool(values) and max(values) > 30 * min(values)
         scale = altair.Scale(type="log") if wide else altair.Scale()
@@ -48,8 +48,8 @@ class Figure:
             altair.Chart(altair.Data(values=data), title=f"{self.name}: {self.title}")
             .mark_line(point=True)
             .encode(
-                x=altair.X(f"{self.x}:Q"),
-                y=altair.Y(f"{self.y}:Q", scale=scale),
+                x=altair.X("x:Q", title=self.x),
+                y=altair.Y("y:Q", title=self.y, scale=scale),
                 color="method:N",
             )
             .properties(width=420, height=280)
