@@ -1,13 +1,23 @@
 """Slow twins of every fast function, readable beside the papers.
 
-The twins live in one file a subject; this one gathers them under one name.
+The twins live in one file a subject; here they are all under one name: ``naive.tp``.
 """
 
-from naive_curve import *  # noqa: F403
-from naive_diverse import *  # noqa: F403
-from naive_idistance import *  # noqa: F403
-from naive_models import *  # noqa: F403
-from naive_mondrian import *  # noqa: F403
-from naive_queries import *  # noqa: F403
-from naive_query import *  # noqa: F403
-from naive_topdown import *  # noqa: F403
+import naive_attributes as attributes  # noqa: F401
+import naive_bsgi as bsgi  # noqa: F401
+import naive_butterfly as butterfly  # noqa: F401
+import naive_cover as cover  # noqa: F401
+import naive_curve as curve  # noqa: F401
+import naive_divergence as divergence  # noqa: F401
+import naive_diverse as diverse  # noqa: F401
+import naive_idistance as idistance  # noqa: F401
+import naive_incognito as incognito  # noqa: F401
+import naive_joining as joining  # noqa: F401
+import naive_models as models  # noqa: F401
+import naive_mondrian as mondrian  # noqa: F401
+import naive_optimal as optimal  # noqa: F401
+import naive_queries as queries  # noqa: F401
+import naive_query as query  # noqa: F401
+import naive_tds as tds  # noqa: F401
+import naive_topdown as topdown  # noqa: F401
+import naive_tp as tp  # noqa: F401

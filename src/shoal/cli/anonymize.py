@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from shoal.cli.output import notice, output_options, print_json, progress_bar, warnings_as_notices
-from shoal.cli.settings import column_options, model_options, policy_from
-from shoal.policy import LAYOUTS, RECODINGS
+from shoal.cli.settings import attribute_options, column_options, model_options, policy_from
+from shoal.policy import LAYOUTS
 
 
 @click.command(short_help="Turn microdata into a verified release.")
@@ -30,12 +30,7 @@ from shoal.policy import LAYOUTS, RECODINGS
 @click.option("--search", type=click.Choice(["k", "l"]), help="What --max-loss searches. [k]")
 @click.option("--method", help="Algorithm; see `shoal methods`.")
 @click.option("--option", metavar="NAME=VALUE", multiple=True, help="An option of the method.")
-@click.option("--hierarchy", metavar="COLUMN=FILE", multiple=True, help='ARX file, or "flat".')
-@click.option("--coarsen", metavar="COLUMN=LEVEL", multiple=True, help="Climb its hierarchy first.")
-@click.option(
-    "--recoding", type=click.Choice(RECODINGS), help="What mixed values become. [by the method]"
-)
-@click.option("--weight", metavar="COLUMN=NUMBER", multiple=True, help="Weight in the loss.")
+@attribute_options
 @click.option("--layout", type=click.Choice(LAYOUTS), help="Intervals as cells, or two columns.")
 @click.option("--seed", type=int, help="Seed of everything random. [0]")
 @click.option("--keep-order", is_flag=True, help="Keep the input's row order (it can betray).")

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shoal.cli.output import notice, output_options, print_json, progress_bar
-from shoal.cli.settings import column_options, diversity, number, policy_from, split_names
+from shoal.cli.settings import (
+    attribute_options,
+    column_options,
+    diversity,
+    number,
+    policy_from,
+    split_names,
+)
 from shoal.errors import PolicyError
 from shoal.policy import READINGS
 
@@ -32,8 +39,7 @@ MEASURES = ("gcp", "kl", "query", "seconds")
     "--l-reading", type=click.Choice(READINGS), help="What l-diversity means. [frequency]"
 )
 @column_options
-@click.option("--hierarchy", metavar="COLUMN=FILE", multiple=True, help='ARX file, or "flat".')
-@click.option("--weight", metavar="COLUMN=NUMBER", multiple=True, help="Weight in the loss.")
+@attribute_options
 @click.option("--seed", type=int, help="Seed of everything random. [0]")
 @click.option(
     "--level", type=click.IntRange(1, 3), default=2, show_default=True,

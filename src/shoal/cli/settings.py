@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from shoal.errors import PolicyError
-from shoal.policy import KINDS, READINGS, Policy
+from shoal.policy import KINDS, READINGS, RECODINGS, Policy
 
-__all__ = ["column_options", "model_options", "policy_from", "split_names"]
+__all__ = ["attribute_options", "column_options", "model_options", "policy_from", "split_names"]
 
 Command = Callable[..., Any]
 
@@ -48,6 +48,27 @@ def model_options(command: Command) -> Command:
         click.option("-t", type=float, help="t-closeness."),
         click.option("--alpha", type=float, help="The alpha of (alpha,k)-anonymity."),
         click.option("-e", type=float, help="The e of (k,e)-anonymity."),
+    )
+
+
+def attribute_options(command: Command) -> Command:
+    """Hierarchies and weights of attributes, and what becomes of mixed values."""
+    return _with(
+        command,
+        click.option(
+            "--hierarchy", metavar="COLUMN=FILE", multiple=True, help='ARX file, or "flat".'
+        ),
+        click.option(
+            "--coarsen", metavar="COLUMN=LEVEL", multiple=True, help="Climb its hierarchy first."
+        ),
+        click.option(
+            "--recoding",
+            type=click.Choice(RECODINGS),
+            help="What mixed values become. [by the method]",
+        ),
+        click.option(
+            "--weight", metavar="COLUMN=NUMBER", multiple=True, help="Weight in the loss."
+        ),
     )
 
 
