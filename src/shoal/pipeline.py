@@ -224,9 +224,17 @@ def settled(
         ids, count = class_ids([(c.index, len(c.texts)) for c in recoded], table.n)
         if count == recoding.partitions[0].groups:
             return recoding, recoded
-        merged = merge_along(Partition.from_group_ids(ids), recoding.seen(table), models)
+        classes = _in_order(ids, count, recoding.partitions[0])
+        merged = merge_along(classes, recoding.seen(table), models)
         recoding = replace(recoding, partitions=(merged,) * len(table.qi))
         recoded = recode(table, recoding)
+
+
+def _in_order(ids: NDArray[np.int64], count: int, partition: Partition) -> Partition:
+    """Classes in the order in which the partition's groups first meet them: near ones together."""
+    numbers = np.empty_like(ids)
+    numbers[partition.order], _ = class_ids([(ids[partition.order], count)], len(ids))
+    return Partition.from_group_ids(numbers)
 
 
 def check_published(
