@@ -13,12 +13,10 @@ import numpy as np
 
 from shoal.kernels.bsgi_index import NOBODY
 from shoal.kernels.bsgi_settle import join_chain, quit_chain
-from shoal.kernels.jit import BORROWED, kernel
-
-inner = kernel(**BORROWED, no_cpython_wrapper=True)  # called from kernels only
+from shoal.kernels.jit import BORROWED, inner_borrowed, kernel
 
 
-@inner
+@inner_borrowed
 def _holder(codes, chains, side, value, g):
     """The member of a group that has a value in a column, or NOBODY."""
     member = chains.first[g]
@@ -27,7 +25,7 @@ def _holder(codes, chains, side, value, g):
     return member
 
 
-@inner
+@inner_borrowed
 def _length(codes, chains, a, b, side, row):
     """Records of the chain that begins with a member of a, its end in column `side` free in b."""
     length = 0
@@ -39,7 +37,7 @@ def _length(codes, chains, a, b, side, row):
     return length
 
 
-@inner
+@inner_borrowed
 def _flip(codes, chains, of, a, b, side, row):
     """The records of that chain change groups."""
     while row != NOBODY:
@@ -52,7 +50,7 @@ def _flip(codes, chains, of, a, b, side, row):
         a, b = b, a
 
 
-@inner
+@inner_borrowed
 def _free(codes, chains, row):
     """The smallest group that has neither value of a record, and one without either; NOBODY."""
     host = NOBODY
@@ -94,7 +92,7 @@ def even_out(codes, chains, of):
         _lend(codes, chains, of, a, b)
 
 
-@inner
+@inner_borrowed
 def _lend(codes, chains, of, a, b):
     """Of two groups the larger one gives a record to the other, along a chain of odd length."""
     row = chains.first[a]

@@ -15,9 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels.costs import SET, SPAN, range_loss
-from shoal.kernels.jit import BORROWED, kernel
-
-inner = kernel(**BORROWED, no_cpython_wrapper=True)  # called from kernels only
+from shoal.kernels.jit import BORROWED, inner_borrowed, kernel
 
 LEAF = 8
 """So many records of a leaf are looked at one by one."""
@@ -113,7 +111,7 @@ def _leaves(size):
     return 0 if size == 0 else 1 << max(0, (int(size - 1) // LEAF).bit_length())
 
 
-@inner
+@inner_borrowed
 def leaf_begin(forest, t, leaf):
     """First slot of a leaf."""
     first = forest.slots[t]
@@ -155,7 +153,7 @@ def refill(forest, costs):
             _tell_leaf(forest, costs, base + node, begin)
 
 
-@inner
+@inner_borrowed
 def _widest(costs, points, record, begin, end):
     """The attribute in which the records of some slots lose most together."""
     axis = 0
@@ -178,7 +176,7 @@ def _widest(costs, points, record, begin, end):
     return axis
 
 
-@inner
+@inner_borrowed
 def _part(points, record, axis, begin, middle, end):
     """Quickselect: slots before `middle` get points no higher than those from it on."""
     end -= 1
@@ -202,7 +200,7 @@ def _part(points, record, axis, begin, middle, end):
             return
 
 
-@inner
+@inner_borrowed
 def _tell_leaf(forest, costs, node, begin):
     """What the records of a leaf span."""
     forest.values[node] = 0
@@ -224,7 +222,7 @@ def _tell_leaf(forest, costs, node, begin):
         forest.values[node] |= np.int64(1) << (np.int64(forest.value[s]) % BITS)
 
 
-@inner
+@inner_borrowed
 def _tell_parent(forest, costs, node, child):
     """What two children span together; returns whether that is news."""
     first = min(forest.first[child], forest.first[child + 1])
@@ -245,7 +243,7 @@ def _tell_parent(forest, costs, node, child):
     return news
 
 
-@inner
+@inner_borrowed
 def _exchange(forest, a, b):
     """Records of two slots change places."""
     if a == b:
@@ -258,7 +256,7 @@ def _exchange(forest, a, b):
     forest.slot[forest.record[b]] = b
 
 
-@inner
+@inner_borrowed
 def remove(forest, costs, row):
     """A record leaves its tree."""
     t = forest.tree[row]
@@ -279,7 +277,7 @@ def remove(forest, costs, row):
         node //= 2
 
 
-@inner
+@inner_borrowed
 def begin_box(box, costs, points, at):
     """The box of one record."""
     box.stamp[0] += 1
@@ -293,7 +291,7 @@ def begin_box(box, costs, points, at):
             box.seen[costs.start[a] + np.int64(point)] = box.stamp[0]
 
 
-@inner
+@inner_borrowed
 def widen(box, costs, points, at):
     """Take a record into the box."""
     for a in range(len(box.low)):
@@ -308,7 +306,7 @@ def widen(box, costs, points, at):
                 box.codes[a] |= np.int64(1) << (np.int64(point) % BITS)
 
 
-@inner
+@inner_borrowed
 def _stretched(box, costs, a, low, high):
     """Weighted NCP of SPAN or TREE if the box took in the nearest of low..high."""
     begin = min(box.low[a], high)
@@ -318,14 +316,14 @@ def _stretched(box, costs, a, low, high):
     return costs.weight[a] * range_loss(costs, a, np.int64(begin), np.int64(end))
 
 
-@inner
+@inner_borrowed
 def _set_loss(box, costs, a, more):
     """Weighted NCP of SET with so many more codes than the box has."""
     distinct = box.distinct[a] + more
     return costs.weight[a] * distinct / costs.size[a] if distinct > 1 else 0.0
 
 
-@inner
+@inner_borrowed
 def node_loss(box, costs, forest, node, wanted):
     """No record of the node has the box lose less; infinite if it has no value that is wanted."""
     if forest.values[node] & wanted == 0:
@@ -340,7 +338,20 @@ def node_loss(box, costs, forest, node, wanted):
     return total
 
 
-@inner
+@inner_borrowed
+def nearer_child(box, costs, forest, base, node, depth, wanted):
+    """The child of a node that promises less loss; the other one waits on the box's stack."""
+    node *= 2
+    bound = node_loss(box, costs, forest, base + node, wanted)
+    other = node_loss(box, costs, forest, base + node + 1, wanted)
+    box.node[depth], box.bound[depth] = node + 1, other
+    if other < bound:
+        box.node[depth], box.bound[depth] = node, bound
+        return node + 1, other
+    return node, bound
+
+
+@inner_borrowed
 def record_loss(box, costs, points, at):
     """Weighted NCP of the box with one more record."""
     total = 0.0
@@ -354,7 +365,7 @@ def record_loss(box, costs, points, at):
     return total
 
 
-@inner
+@inner_borrowed
 def box_loss(box, costs):
     """Weighted NCP of the box."""
     total = 0.0

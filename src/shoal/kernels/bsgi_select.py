@@ -27,14 +27,12 @@ from shoal.kernels.bsgi_index import (
     NOBODY,
     begin_box,
     leaf_begin,
-    node_loss,
+    nearer_child,
     record_loss,
     remove,
     widen,
 )
-from shoal.kernels.jit import BORROWED, kernel
-
-inner = kernel(**BORROWED, no_cpython_wrapper=True)  # called from kernels only
+from shoal.kernels.jit import BORROWED, inner_borrowed, kernel
 
 FREE = -2
 """Group of a record that nobody has asked yet."""
@@ -113,7 +111,7 @@ def max_l(left, l, plan):
     return count
 
 
-@inner
+@inner_borrowed
 def _fits(columns, row, group):
     """Whether a record differs from all members of the group."""
     for s in range(len(columns.codes)):
@@ -122,12 +120,12 @@ def _fits(columns, row, group):
     return True
 
 
-@inner
+@inner_borrowed
 def _at_edge(columns, s, row):
     return columns.left[columns.start[s] + columns.codes[s, row]] >= columns.to_come[0]
 
 
-@inner
+@inner_borrowed
 def _serves(columns, row):
     """Whether a record is of the edge in every column where it must be."""
     for s in range(len(columns.codes)):
@@ -136,7 +134,7 @@ def _serves(columns, row):
     return True
 
 
-@inner
+@inner_borrowed
 def nearest(forest, t, costs, box, columns, group, wanted):
     """The record of tree t that serves, fits, and widens the box least; NOBODY if there is none.
 
@@ -164,18 +162,12 @@ def nearest(forest, t, costs, box, columns, group, wanted):
                     ):
                         best, found = loss, row
                 break
-            node *= 2  # the nearer child now, the other one later
-            bound = node_loss(box, costs, forest, base + node, wanted)
-            other = node_loss(box, costs, forest, base + node + 1, wanted)
-            box.node[depth], box.bound[depth] = node + 1, other
-            if other < bound:
-                box.node[depth], box.bound[depth] = node, bound
-                node, bound = node + 1, other
+            node, bound = nearer_child(box, costs, forest, base, node, depth, wanted)
             depth += 1
     return found
 
 
-@inner
+@inner_borrowed
 def _admit(forest, costs, columns, groups, row, group):
     """A record is in the group now."""
     groups[row] = group
@@ -186,7 +178,7 @@ def _admit(forest, costs, columns, groups, row, group):
     remove(forest, costs, row)
 
 
-@inner
+@inner_borrowed
 def _count_down(columns, row):
     """A record more is gone from the buckets."""
     for s in range(len(columns.codes)):
@@ -199,7 +191,7 @@ def _count_down(columns, row):
             columns.largest[s] -= 1
 
 
-@inner
+@inner_borrowed
 def _look_ahead(columns, remaining, l):
     """What the next group must take, so that the others can be made."""
     to_come = remaining // l
@@ -214,7 +206,7 @@ def _look_ahead(columns, remaining, l):
         columns.must[s] = edge - (remaining - to_come * l - bound)
 
 
-@inner
+@inner_borrowed
 def _force(columns, places):
     """Note in which columns all members still to be found must be of the edge."""
     forced = False
@@ -224,7 +216,7 @@ def _force(columns, places):
     return forced
 
 
-@inner
+@inner_borrowed
 def _wanted(columns, group):
     """Bits of the values that the group may take next."""
     m = columns.start[1]
@@ -238,7 +230,7 @@ def _wanted(columns, group):
     return bits
 
 
-@inner
+@inner_borrowed
 def _first(columns, queue, at, end, groups, forced):
     """The place in the queue of the record whose turn it is to begin a group."""
     if not forced:
@@ -251,7 +243,7 @@ def _first(columns, queue, at, end, groups, forced):
     return at
 
 
-@inner
+@inner_borrowed
 def _tidy(queue, at, end, groups, remaining):
     """Where the queue begins and ends; it is closed up when most in it are in groups."""
     while groups[queue[at]] != FREE:
@@ -266,7 +258,7 @@ def _tidy(queue, at, end, groups, remaining):
     return 0, filled
 
 
-@inner
+@inner_borrowed
 def _next(forest, costs, box, columns, group, forced):
     """The nearest record that fits; one of the edge where it must be, if there is one."""
     row = nearest(forest, 0, costs, box, columns, group, _wanted(columns, group))
@@ -312,7 +304,7 @@ def near_groups(forest, costs, box, columns, queue, l, groups, members):
     return count
 
 
-@inner
+@inner_borrowed
 def _close(columns, groups, members, size, l):
     """Settle a group; one that lacks members is none. Returns how many groups that makes."""
     for i in range(size):
@@ -322,7 +314,7 @@ def _close(columns, groups, members, size, l):
     return 1 if size == l else 0
 
 
-@inner
+@inner_borrowed
 def _leave(groups):
     """Whoever has not been asked is left over."""
     for i in range(len(groups)):

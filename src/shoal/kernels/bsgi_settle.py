@@ -16,13 +16,11 @@ from shoal.kernels.bsgi_index import (
     begin_box,
     box_loss,
     leaf_begin,
-    node_loss,
+    nearer_child,
     record_loss,
     widen,
 )
-from shoal.kernels.jit import BORROWED, kernel
-
-inner = kernel(**BORROWED, no_cpython_wrapper=True)  # called from kernels only
+from shoal.kernels.jit import BORROWED, inner_borrowed, kernel
 
 CANDIDATES = 16
 """So many records are tried in the place of another: 4 gain half as much."""
@@ -59,7 +57,7 @@ def new_offers():
     return Offers(np.zeros(CANDIDATES, dtype=np.int64), np.zeros(CANDIDATES))
 
 
-@inner
+@inner_borrowed
 def _cover(box, costs, forest, members, without, instead):
     """The box of a group in which one place is empty (NOBODY) or filled by another record."""
     begun = False
@@ -74,7 +72,7 @@ def _cover(box, costs, forest, members, without, instead):
             begun = True
 
 
-@inner
+@inner_borrowed
 def _alike(codes, a, b):
     """Whether two records have the same value in some column."""
     s = 0
@@ -83,7 +81,7 @@ def _alike(codes, a, b):
     return s < len(codes)
 
 
-@inner
+@inner_borrowed
 def _may_replace(codes, members, place, row):
     """Whether a record differs from all members but the one whose place it takes."""
     i = 0
@@ -92,7 +90,7 @@ def _may_replace(codes, members, place, row):
     return i == len(members)
 
 
-@inner
+@inner_borrowed
 def _place_of(members, row):
     place = 0
     while members[place] != row:
@@ -100,7 +98,7 @@ def _place_of(members, row):
     return place
 
 
-@inner
+@inner_borrowed
 def _possible(codes, groups, g, place, row):
     """Whether a member of g and another group's member may change places."""
     other = groups.of[row]
@@ -112,7 +110,7 @@ def _possible(codes, groups, g, place, row):
     )
 
 
-@inner
+@inner_borrowed
 def _offer(offers, count, row, loss):
     """Put a record in its place among the offers; returns how many there are."""
     at = min(count, CANDIDATES - 1)
@@ -125,7 +123,7 @@ def _offer(offers, count, row, loss):
     return min(count + 1, CANDIDATES)
 
 
-@inner
+@inner_borrowed
 def _promises(offers, count, limit, loss, first):
     """Whether a record from `first` on that leads to such a loss would be among the offers."""
     if count < CANDIDATES:
@@ -134,7 +132,7 @@ def _promises(offers, count, limit, loss, first):
     return loss < last or (loss == last and first < offers.row[CANDIDATES - 1])
 
 
-@inner
+@inner_borrowed
 def _find_offers(forest, costs, codes, box, groups, g, place, offers):
     """The records that would lower the loss of g most in the place of a member; how many.
 
@@ -160,18 +158,12 @@ def _find_offers(forest, costs, codes, box, groups, g, place, offers):
                     ):
                         count = _offer(offers, count, row, loss)
                 break
-            node *= 2
-            bound = node_loss(box, costs, forest, node, np.int64(-1))
-            other = node_loss(box, costs, forest, node + 1, np.int64(-1))
-            box.node[depth], box.bound[depth] = node + 1, other
-            if other < bound:
-                box.node[depth], box.bound[depth] = node, bound
-                node, bound = node + 1, other
+            node, bound = nearer_child(box, costs, forest, 0, node, depth, np.int64(-1))
             depth += 1
     return count
 
 
-@inner
+@inner_borrowed
 def _best_change(forest, costs, codes, box, groups, g, offers):
     """The change of places that gains most for a member of g: place, record, both losses."""
     best = GAIN
@@ -195,7 +187,7 @@ def _best_change(forest, costs, codes, box, groups, g, offers):
     return place, found, own, others
 
 
-@inner
+@inner_borrowed
 def _change(groups, g, place, row, own, others):
     """Change places."""
     other = groups.of[row]
@@ -250,7 +242,7 @@ def new_chains(of, count):
     return Chains(first, following, size)
 
 
-@inner
+@inner_borrowed
 def _clashes(codes, chains, g, row):
     """How many members of a group are like a record in some column, and the last of them."""
     count = 0
@@ -264,7 +256,7 @@ def _clashes(codes, chains, g, row):
     return count, found
 
 
-@inner
+@inner_borrowed
 def _added(costs, points, box, chains, g, row):
     """What it adds to the loss of the table if a group takes a record in."""
     member = chains.first[g]
@@ -276,7 +268,7 @@ def _added(costs, points, box, chains, g, row):
     return (chains.size[g] + 1) * record_loss(box, costs, points, row) - before
 
 
-@inner
+@inner_borrowed
 def _best_host(costs, points, codes, box, chains, row, but):
     """The group that takes a record in at the least loss; NOBODY if none can."""
     best = np.inf
@@ -290,7 +282,7 @@ def _best_host(costs, points, codes, box, chains, row, but):
     return found
 
 
-@inner
+@inner_borrowed
 def join_chain(chains, g, row):
     """A record joins a group."""
     chains.following[row] = chains.first[g]
@@ -298,7 +290,7 @@ def join_chain(chains, g, row):
     chains.size[g] += 1
 
 
-@inner
+@inner_borrowed
 def quit_chain(chains, g, row):
     """A record leaves a group."""
     chains.size[g] -= 1
@@ -311,7 +303,7 @@ def quit_chain(chains, g, row):
     chains.following[member] = chains.following[row]
 
 
-@inner
+@inner_borrowed
 def _make_room(costs, points, codes, box, chains, row, of, tries):
     """Let a record in where one member is in its way and can go elsewhere; whether it worked."""
     for g in range(len(chains.first)):

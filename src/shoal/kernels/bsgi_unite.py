@@ -10,9 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels.bsgi_index import NOBODY, begin_box, box_loss, widen
-from shoal.kernels.jit import BORROWED, kernel
-
-inner = kernel(**BORROWED, no_cpython_wrapper=True)  # called from kernels only
+from shoal.kernels.jit import BORROWED, inner_borrowed, kernel
 
 REACH = 512
 """So many groups on either side along the curve are asked to unite."""
@@ -50,7 +48,7 @@ def crowded(order, offsets, by_class, classes, person, seen, crowds):
                 seen[person[order[i]]] = classes[g]
 
 
-@inner
+@inner_borrowed
 def _strange(order, offsets, persons, class_of, a, c):
     """Whether no person of group a has a record in class c."""
     for i in range(offsets[a], offsets[a + 1]):
@@ -61,7 +59,7 @@ def _strange(order, offsets, persons, class_of, a, c):
     return True
 
 
-@inner
+@inner_borrowed
 def _loss(costs, points, box, order, offsets, a, b):
     """Weighted NCP of two groups as one; of one if both are the same."""
     begin_box(box, costs, points, order[offsets[a]])
@@ -72,7 +70,7 @@ def _loss(costs, points, box, order, offsets, a, b):
     return box_loss(box, costs)
 
 
-@inner
+@inner_borrowed
 def _best_partner(costs, points, box, order, offsets, classes, class_of, persons, crowds, g):
     """The near group with which a group leaves its class at the least loss; NOBODY if none."""
     best, found = np.inf, NOBODY

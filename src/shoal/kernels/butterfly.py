@@ -158,6 +158,24 @@ def cells_loss(costs, cells, part, low, high, seen, stamp):
     return loss
 
 
+@inner_kernel
+def open_node(tree, waiting, node):
+    """Begin a node with the range that waits for it, and tell the parent if it is a right child."""
+    begin, end, parent = waiting
+    if parent >= 0:
+        tree.right[parent] = node
+    tree.begin[node], tree.end[node], tree.right[node] = begin, end, 0
+    return begin, end
+
+
+@inner_kernel
+def stack_children(stack, top, begin, middle, end, node):
+    """Let both children of a node wait, the left one on top: preorder; returns the new top."""
+    stack[top, 0], stack[top, 1], stack[top, 2] = middle, end, node
+    stack[top + 1, 0], stack[top + 1, 1], stack[top + 1, 2] = begin, middle, -1
+    return top + 2
+
+
 @kernel
 def grow(cells, costs, least, tree):
     """Cut the cells into a tree; nodes of fewer than `least` records are not cut on.
@@ -174,13 +192,9 @@ def grow(cells, costs, least, tree):
     top, nodes = 1, 0
     while top > 0:
         top -= 1
-        begin, end, parent = stack[top]
-        node = nodes
+        begin, end = open_node(tree, stack[top], nodes)
+        node, part = nodes, tree.order[begin:end]
         nodes += 1
-        if parent >= 0:
-            tree.right[parent] = node
-        part = tree.order[begin:end]
-        tree.begin[node], tree.end[node], tree.right[node] = begin, end, 0
         tree.weight[node] = cells.weight[part].sum()
         ncp = cells_loss(costs, cells, part, box_low, box_high, seen, stamp)
         tree.loss[node] = tree.weight[node] * ncp
@@ -190,7 +204,5 @@ def grow(cells, costs, least, tree):
         if a < 0:
             continue
         middle = begin + _separate(cells.codes[a], part, pivot)
-        stack[top, 0], stack[top, 1], stack[top, 2] = middle, end, node
-        stack[top + 1, 0], stack[top + 1, 1], stack[top + 1, 2] = begin, middle, -1
-        top += 2
+        top = stack_children(stack, top, begin, middle, end, node)
     return nodes

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from shoal.kernels.butterfly import cells_loss, reach
+from shoal.kernels.butterfly import cells_loss, open_node, reach, stack_children
 from shoal.kernels.costs import SET
 from shoal.kernels.histogram import add, reset
 from shoal.kernels.jit import inner_kernel, kernel
@@ -87,13 +87,9 @@ def grow_at_medians(matrix, costs, least, tree):
     top, nodes = 1, 0
     while top > 0:
         top -= 1
-        begin, end, parent = stack[top]
-        node = nodes
+        begin, end = open_node(tree, stack[top], nodes)
+        node, part = nodes, tree.order[begin:end]
         nodes += 1
-        if parent >= 0:
-            tree.right[parent] = node
-        part = tree.order[begin:end]
-        tree.begin[node], tree.end[node], tree.right[node] = begin, end, 0
         tree.weight[node] = end - begin
         if end - begin < 2 * least:
             continue
@@ -101,9 +97,7 @@ def grow_at_medians(matrix, costs, least, tree):
         if a < 0:
             continue
         middle = begin + _divide(matrix[a], part, pivot, spare)
-        stack[top, 0], stack[top, 1], stack[top, 2] = middle, end, node
-        stack[top + 1, 0], stack[top + 1, 1], stack[top + 1, 2] = begin, middle, -1
-        top += 2
+        top = stack_children(stack, top, begin, middle, end, node)
     return nodes
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels.butterfly_lanes import cheapest_sizes
-from shoal.kernels.costs import SET, range_loss
+from shoal.kernels.costs import SET, group_loss
 from shoal.kernels.grouping import group_sets
 from shoal.kernels.jit import inner_kernel, kernel
 
@@ -90,18 +90,6 @@ def _take(costs, units, walk, u):
             walk.seen[value] = walk.stamp[0]
 
 
-@inner_kernel
-def _loss(costs, walk):
-    """Weighted loss of the group, per record."""
-    loss = 0.0
-    for a in range(len(walk.low)):
-        if costs.form[a] != SET:
-            loss += costs.weight[a] * range_loss(costs, a, walk.low[a], walk.high[a])
-        elif walk.distinct[a] > 1:
-            loss += costs.weight[a] * walk.distinct[a] / costs.size[a]
-    return loss
-
-
 @kernel
 def cheapest_groups(costs, units, k, walk, opt, first):
     """Least loss of the first 0..U units in groups of at least k records, none across nodes.
@@ -121,7 +109,7 @@ def cheapest_groups(costs, units, k, walk, opt, first):
             weight += units.weight[j]
             _take(costs, units, walk, j)
             if weight >= k and opt[j] < opt[e + 1]:
-                total = opt[j] + weight * _loss(costs, walk)
+                total = opt[j] + weight * group_loss(costs, walk)
                 if total < opt[e + 1]:
                     opt[e + 1] = total
                     first[e + 1] = j

@@ -68,6 +68,18 @@ def range_loss(costs, attribute, lo, hi):
 
 
 @inner_kernel
+def group_loss(costs, group):
+    """Weighted loss of a group by its `low` and `high` codes and its `distinct` values."""
+    loss = 0.0
+    for a in range(len(group.low)):
+        if costs.form[a] != SET:
+            loss += costs.weight[a] * range_loss(costs, a, group.low[a], group.high[a])
+        elif group.distinct[a] > 1:
+            loss += costs.weight[a] * group.distinct[a] / costs.size[a]
+    return loss
+
+
+@inner_kernel
 def group_extent(codes, order, begin, end):
     """Smallest and largest code of the records order[begin:end]."""
     lo = codes[order[begin]]

@@ -20,10 +20,9 @@ import numpy as np
 
 from shoal.kernels.costs import SET, range_loss
 from shoal.kernels.histogram import Records, Tally, add, reset
-from shoal.kernels.jit import BORROWED, kernel
+from shoal.kernels.jit import BORROWED, inner_borrowed, kernel
 from shoal.kernels.rules import Rules, holds
 
-inner = kernel(**BORROWED, no_cpython_wrapper=True)  # called from kernels only
 # Called from one place: part of its caller, so that LLVM does not optimise it twice.
 spliced = kernel(**BORROWED, no_cpython_wrapper=True, inline="always")
 
@@ -123,7 +122,7 @@ def put_field(word, codes, shift):
         word[i] |= np.int64(codes[i]) << shift
 
 
-@inner
+@inner_borrowed
 def extent(part, mask, lo, hi):
     """Smallest and largest masked value; stops once the bounds lo and hi are met."""
     smallest, largest = hi, lo
@@ -137,7 +136,7 @@ def extent(part, mask, lo, hi):
     return smallest, largest
 
 
-@inner
+@inner_borrowed
 def distinct_share(part, shift, mask, size, seen, stamp, bound):
     """Distinct codes / size, 0 for a single one; stops once the bound is met."""
     distinct = 0
@@ -151,7 +150,7 @@ def distinct_share(part, shift, mask, size, seen, stamp, bound):
     return distinct / size if distinct > 1 else 0.0
 
 
-@inner
+@inner_borrowed
 def tighten(rows, costs, scratch, top, a):
     """Make the bounds and the width of one attribute exact."""
     part = rows.words[rows.word[a], scratch.begin[top] : scratch.end[top]]
@@ -170,7 +169,7 @@ def tighten(rows, costs, scratch, top, a):
     scratch.state[a] = EXACT
 
 
-@inner
+@inner_borrowed
 def widest(width, state):
     """The attribute to look at next, the earlier one of equals; -1: none is left."""
     best = -1
@@ -182,7 +181,7 @@ def widest(width, state):
     return best
 
 
-@inner
+@inner_borrowed
 def count_codes(part, shift, mask, base, span, step, counts):
     """Histogram of the codes in base..base+span-1, 2**step codes a bucket."""
     for bucket in range(((span - 1) >> step) + 1):
@@ -193,7 +192,7 @@ def count_codes(part, shift, mask, base, span, step, counts):
             counts[code >> step] += 1
 
 
-@inner
+@inner_borrowed
 def median(part, shift, mask, lo, hi, counts):
     """The floor(n/2)-th smallest code, how many are smaller, how many equal it.
 
@@ -217,7 +216,7 @@ def median(part, shift, mask, lo, hi, counts):
         span = min(span - (bucket << step), 1 << step)
 
 
-@inner
+@inner_borrowed
 def sides_hold(rows, begin, end, a, pivot, ties, guard):
     """Whether the records on each side of a cut satisfy all models."""
     key = rows.words[rows.word[a], begin:end]
@@ -310,7 +309,7 @@ def find_cut(rows, costs, guard, scratch, top):
     return -1, 0, 0, 0
 
 
-@inner
+@inner_borrowed
 def divide(key, column, spare, mask, pivot, ties):
     """Bring the records below the pivot, and the first `ties` at it, to the front. Stable.
 

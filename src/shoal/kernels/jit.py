@@ -50,3 +50,8 @@ def kernel(*signatures, **options):
 def inner_kernel(function):
     """A kernel that only kernels call: without a wrapper for Python it compiles sooner."""
     return kernel(no_cpython_wrapper=True)(function)
+
+
+def inner_borrowed(function):
+    """An `inner_kernel` that owns no array: see `BORROWED`."""
+    return kernel(**BORROWED, no_cpython_wrapper=True)(function)

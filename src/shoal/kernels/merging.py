@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels.costs import SET, Costs, group_extent, range_loss
+from shoal.kernels.costs import SET, Costs, group_extent, group_loss
 from shoal.kernels.histogram import Records, Tally, add_range, reset
 from shoal.kernels.jit import inner_kernel, kernel
 from shoal.kernels.rules import Rules, holds
@@ -104,18 +104,6 @@ def _step_back(judge, groups, run, g):
                 run.distinct[a] += 1
 
 
-@inner_kernel
-def _run_loss(costs, run):
-    """Weighted NCP of the run."""
-    loss = 0.0
-    for a in range(len(run.low)):
-        if costs.form[a] != SET:
-            loss += costs.weight[a] * range_loss(costs, a, run.low[a], run.high[a])
-        elif run.distinct[a] > 1:
-            loss += costs.weight[a] * run.distinct[a] / costs.size[a]
-    return loss
-
-
 @kernel
 def cheapest_runs(judge, groups, run, budget, opt, first):
     """Cheapest merge of the first 0..G groups, and where the last run of each begins.
@@ -144,7 +132,7 @@ def cheapest_runs(judge, groups, run, budget, opt, first):
             else:
                 tried += 1
                 size = groups.offsets[g + 1] - groups.offsets[j]
-                total = opt[j] + size * _run_loss(judge.costs, run)
+                total = opt[j] + size * group_loss(judge.costs, run)
                 if total < opt[g + 1]:
                     opt[g + 1] = total
                     first[g + 1] = j

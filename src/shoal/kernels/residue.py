@@ -14,9 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels.grouping import sort_by_id
-from shoal.kernels.jit import BORROWED, kernel
-
-inner = kernel(**BORROWED, no_cpython_wrapper=True)  # called from kernels only
+from shoal.kernels.jit import BORROWED, inner_borrowed, kernel
 
 
 class Piles(NamedTuple):
@@ -183,7 +181,7 @@ def candidates_of(piles):
     return Candidates(bars, offsets[:-1].copy(), offsets[1:], np.zeros(s, dtype=np.bool_), left)
 
 
-@inner
+@inner_borrowed
 def _put(ranks, bar, place):
     """Exchange the bar with the one that stands at this place."""
     other, here = ranks.bar[place], ranks.place[bar]
@@ -191,7 +189,7 @@ def _put(ranks, bar, place):
     ranks.place[bar], ranks.place[other] = place, here
 
 
-@inner
+@inner_borrowed
 def _move(piles, ranks, bar):
     """Move one tuple of the bar to R."""
     g = piles.owner[bar]
@@ -213,27 +211,27 @@ def _move(piles, ranks, bar):
     piles.top[s] = max(piles.top[s], piles.height[bar])
 
 
-@inner
+@inner_borrowed
 def _eligible(piles, l):
     """Whether R is l-eligible: inequality (1)."""
     s = len(piles.size) - 1
     return piles.size[s] >= l * piles.top[s]
 
 
-@inner
+@inner_borrowed
 def _pillars(piles, ranks, g):
     """How many pillars a pile that is not empty has: the first of its ranks."""
     return ranks.above[ranks.level[g] + piles.top[g] - 1]
 
 
-@inner
+@inner_borrowed
 def _tops_residue(piles, bar):
     """Whether the value of the bar is a pillar of R."""
     s = len(piles.size) - 1
     return piles.height[piles.start[s] + piles.value[bar]] == piles.top[s]
 
 
-@inner
+@inner_borrowed
 def _conflicting(piles, ranks, g):
     """Whether a pillar of the group is a pillar of R."""
     for i in range(piles.start[g], piles.start[g] + _pillars(piles, ranks, g)):
@@ -242,14 +240,14 @@ def _conflicting(piles, ranks, g):
     return False
 
 
-@inner
+@inner_borrowed
 def _drop_pillars(piles, ranks, g):
     """Move one tuple of each pillar of the group to R."""
     for i in range(piles.start[g] + _pillars(piles, ranks, g) - 1, piles.start[g] - 1, -1):
         _move(piles, ranks, ranks.bar[i])
 
 
-@inner
+@inner_borrowed
 def _usable(piles, ranks, l, candidates, bar):
     """Whether the bar has a tuple left and its group is alive.
 
@@ -264,7 +262,7 @@ def _usable(piles, ranks, l, candidates, bar):
     return not candidates.dead[g]
 
 
-@inner
+@inner_borrowed
 def _least_frequent(piles, ranks, l, candidates):
     """A bar of an alive group whose value is the least frequent one in R; -1 if none is left."""
     base = piles.start[len(piles.size) - 1]
@@ -307,7 +305,7 @@ def new_cover(piles):
     return Cover(*(np.zeros(length, dtype=np.int64) for length in lengths))
 
 
-@inner
+@inner_borrowed
 def _conflicts(piles, ranks, cover):
     """Fill the CSR from each pillar of R to the groups in conflict with it."""
     s = len(piles.size) - 1
@@ -370,7 +368,7 @@ def choose_cover(piles, ranks, cover):
     return picks
 
 
-@inner
+@inner_borrowed
 def _quieten(piles, ranks, l, g):
     """Phase three, step two: take tuples from an alive group until it is dead again.
 

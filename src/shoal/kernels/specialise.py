@@ -10,10 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels.histogram import Records, Tally, add, reset
-from shoal.kernels.jit import BORROWED, kernel
+from shoal.kernels.jit import BORROWED, inner_borrowed, kernel
 from shoal.kernels.rules import Rules, holds
-
-inner = kernel(**BORROWED, no_cpython_wrapper=True)  # called from kernels only
 
 
 class Judge(NamedTuple):
@@ -65,13 +63,13 @@ def gather(part, class_of, gathered):
     return found
 
 
-@inner
+@inner_borrowed
 def _allowed(judge):
     tally = judge.tally
     return holds(judge.rules, tally.count[0], tally.histogram, tally.touched, tally.n_touched[0])
 
 
-@inner
+@inner_borrowed
 def _reached(judge):
     """The k that the tallied class reaches or, with models of sensitive values, the l."""
     tally = judge.tally
@@ -109,7 +107,7 @@ def judge_children(gathered, found, codes, child, judge):
     return True, least
 
 
-@inner
+@inner_borrowed
 def _lower(least, first, last, value):
     """Lower places first..last to a value at most, in two windows of a power of two."""
     level = 0
@@ -120,7 +118,7 @@ def _lower(least, first, last, value):
     least[level, start] = min(least[level, start], value)
 
 
-@inner
+@inner_borrowed
 def _settle(least, broken):
     """Windows down to single places, and differences up to counts."""
     for level in range(len(least) - 1, 0, -1):
@@ -189,13 +187,13 @@ class Gauge(NamedTuple):
     spread: bool  # the records of a block spread over its codes, or only their values count
 
 
-@inner
+@inner_borrowed
 def _scatter(gauge, count, width):
     """Bits to tell so many records from each other, or apart over so many codes."""
     return count * np.log2(width) if gauge.spread else gauge.ordered[count]
 
 
-@inner
+@inner_borrowed
 def _bits(gauge, histogram, count, width):
     """Bits that a block leaves open; empties the histogram."""
     total = _scatter(gauge, count, width)

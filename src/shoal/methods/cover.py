@@ -33,6 +33,7 @@ narrowest pattern of k records around it leaves attributes open.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -199,22 +200,22 @@ class Task:
         return self.attributes < 30 and len(self.total) << self.attributes <= MOST_PATTERNS
 
 
-class Family:
+class Family(ABC):
     """Sets that a table can be covered with."""
 
     name: ClassVar[Name]
 
+    @abstractmethod
     def factor(self, k: int) -> float:
         """How many times the fewest stars a k-anonymous partition has at most."""
-        raise NotImplementedError
 
+    @abstractmethod
     def problem(self, task: Task) -> str | None:
         """Why the table is too large, and what to do; or None."""
-        raise NotImplementedError
 
+    @abstractmethod
     def cover(self, task: Task, groups: Groups) -> tuple[int, int]:
         """Fill the groups; returns the weight of the cover and another lower bound on stars."""
-        raise NotImplementedError
 
 
 class PatternFamily(Family):
