@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from hypothesis import reject
 from hypothesis import strategies as st
+
+from shoal.encode import encode
+from shoal.errors import InputError
+from shoal.policy import Policy
+from shoal.table import EncodedTable, Partition
 
 WORDS = ["a", "b", "c", "d,e", 'f"g', "{h}", "*", "[1,2]", " i", "ü"]
 DATES = ["2024-01-31", "2023-12-01", "1999-07-15", "2024-02-29"]
@@ -65,3 +72,21 @@ def microdata(draw: st.DrawFn, most: int = 40) -> tuple[pa.Table, dict[str, Any]
             for name, cells in columns.items()
         }
     ), settings
+
+
+@st.composite
+def encoded_tables(draw: st.DrawFn, most: int = 40) -> EncodedTable:
+    """`microdata`, encoded with both sensitive columns."""
+    source, settings = draw(microdata(most=most))
+    try:
+        return encode(source, Policy.parse(**settings, sensitive=["disease", "income"]))
+    except InputError:  # a column of dates without a single one
+        reject()
+
+
+@st.composite
+def partitions(draw: st.DrawFn, n: int) -> Partition:
+    """Any groups of n records."""
+    most = draw(st.integers(0, n - 1))
+    ids = draw(st.lists(st.integers(0, most), min_size=n, max_size=n))
+    return Partition.from_group_ids(np.array(ids))
