@@ -489,3 +489,16 @@ def test_the_command_refuses_one_release(released: tuple[Path, Path]) -> None:
     assert done.code == 2
     assert "at least two releases" in done.err
     assert len(done.err.splitlines()) == 1
+
+
+def test_a_cell_that_its_tree_does_not_have_is_not_shown(tmp_path):
+    """Without a manifest nobody knows which columns are sensitive."""
+    release = tmp_path / "release.csv"
+    release.write_text(f"age,disease\n30,{SECRET} flu\n30,{SECRET} cold\n")
+    tree = tmp_path / "tree.csv"
+    tree.write_text("other;*\n")
+    given = ["--qi", "age", "-k", 2, "--hierarchy", f"disease={tree}"]
+    done = command("join-check", release, release, *given)
+    assert done.code == 2
+    assert "a cell is not in hierarchy" in done.err
+    assert SECRET not in done.err + done.out

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import naive_models
 import shoal
+from command import SECRET
 from random_tables import microdata
 from shoal.errors import InfeasibleError, PolicyError, VerificationError
 from shoal.methods import METHODS, get_method
@@ -249,3 +250,15 @@ def test_a_release_that_counts_persons_is_checked_in_part_from_its_text(tmp_path
     found = shoal.verify(release.write(tmp_path / "r.csv"))
     assert (found.ok, found.complete) == (True, False)
     assert repr(found).startswith("checked in part")
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_what_a_release_says_about_itself_shows_no_sensitive_cell(method):
+    cells = [f"{SECRET} {value}" for value in "abcd" * 3]
+    table = pa.table({"name": cells, "age": [20, 30] * 6, "sex": ["f", "m", "m"] * 4, "s": cells})
+    release = shoal.anonymize(
+        table, identifier="name", qi=["age", "sex"], sensitive="s", l=2, method=method
+    )
+    said = json.dumps(release.manifest) + repr(release)
+    assert SECRET not in said
+    assert release.verify().ok

@@ -112,7 +112,7 @@ def pair_cell(low: str | None, high: str | None, stars: bool) -> Cell:
 def _node(text: str, tree: Hierarchy, column: str) -> Values:
     span = tree.spans.get(text)
     if span is None:
-        raise InputError(f"column {column!r}: {text!r} is not in hierarchy {tree.source}")
+        raise InputError(f"column {column!r}: a cell is not in hierarchy {tree.source}")
     return Values(tree.leaves[span[0] : span[1] + 1])
 
 
