@@ -2,7 +2,9 @@
 
 Codes are numbered so that a group's loss and its released form follow from its
 smallest and largest code: in value order (numeric, date), rank order (ordinal)
-or leaf order (hierarchies). A missing value is the last code.
+or leaf order (hierarchies). A missing value is the last code. Value sets have
+no order: their codes follow the text, and where each code stands on the curve
+follows from what it occurs with (`shoal.cooccurrence`).
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.coarsen import coarsened
+from shoal.cooccurrence import arranged
 from shoal.errors import InputError, PolicyError
 from shoal.hierarchy import Hierarchy, hierarchy_from_spec
 from shoal.policy import Kind, Policy
@@ -39,7 +42,7 @@ def encode(source: pa.Table, policy: Policy) -> EncodedTable:
     _check_columns(source, policy)
     return EncodedTable(
         n=source.num_rows,
-        qi=tuple(_encode_qi(source, name, policy) for name in policy.qi),
+        qi=arranged([_encode_qi(source, name, policy) for name in policy.qi], source.num_rows),
         sensitive=tuple(_encode_sensitive(source, name, policy) for name in policy.sensitive),
         person=_encode_person(source, policy),
     )
