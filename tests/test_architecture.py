@@ -15,12 +15,12 @@ SOURCE = Path(shoal.__file__).parent
 
 LAYERS = [
     ["_version", "errors", "kernels"],
-    ["policy", "hierarchy", "table"],
+    ["policy", "hierarchy", "table", "cooccurrence"],
     ["coarsen", "values", "classes", "read", "_census", "_census_tables"],
     ["write", "frames", "encode", "recode", "datasets"],
     ["models", "metrics", "publish", "grid"],
     ["methods", "verification", "_roles", "hard"],
-    ["manifest", "inspection", "budget"],
+    ["manifest", "inspection", "budget", "outliers", "suggestion"],
     ["release"],
     ["pipeline", "proof", "recipient", "joining"],
     ["comparison"],

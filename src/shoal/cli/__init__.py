@@ -26,6 +26,7 @@ COMMANDS = {
     "methods": ("shoal.cli.listing:methods", "List the methods and what each promises."),
     "models": ("shoal.cli.listing:models", "List the privacy models and their options."),
     "policy": ("shoal.cli.policy:policy", "Work with policy files."),
+    "hierarchy": ("shoal.cli.hierarchy:hierarchy", "Suggest a tree for a column."),
 }
 """Name to "module:command" and the line that ``shoal --help`` shows."""
 
