@@ -93,6 +93,8 @@ def compare(
     base = Policy.of(policy, settings)
     if base.max_loss is not None:
         raise PolicyError("max_loss: expected none, compare runs every k and l; got one")
+    if base.max_suppressed is not None:
+        raise PolicyError("max_suppressed: expected none, compare releases all records; got one")
     variants = [_variant(text) for text in _listed(methods) or list(METHODS)]
     _check_options(base, variants)
     ks, ls = _listed(k) or [base.k], _listed(l) or [base.l]
@@ -229,5 +231,8 @@ def _policy(
     known = get_method(name).options.model_fields
     shared = {option: value for option, value in base.option.items() if option in known}
     # In the input's order: sorting the rows of a release that nobody keeps is work for nothing.
-    plain = base.model_copy(update={"option": {}, "keep_order": True, "layout": "cells"})
-    return plain.override(method=name, option={**shared, **options}, k=k, l=l)
+    plain = {"option": {}, "keep_order": True, "layout": "cells"}
+    if not get_method(name).anytime:  # it would refuse what is meant for others
+        plain |= {"effort": None, "time": None}
+    options = {**shared, **options}
+    return base.model_copy(update=plain).override(method=name, option=options, k=k, l=l)

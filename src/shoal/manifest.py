@@ -9,21 +9,26 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import platform
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal._version import __version__
 from shoal.errors import InputError
+from shoal.metrics.loss import Loss, with_suppressed
 from shoal.policy import MODEL_SETTINGS, Policy
 from shoal.publish import Published
 from shoal.table import EncodedTable
 from shoal.verification import Verification
+
+if TYPE_CHECKING:
+    from shoal.bounds import Bound
 
 __all__ = ["FORMAT", "build_manifest", "load_manifest", "policy_from_manifest", "risk_of"]
 
@@ -36,7 +41,8 @@ def build_manifest(
     verification: Verification,
     *,
     method: dict[str, Any],
-    loss: dict[str, Any],
+    loss: Loss,
+    bound: Bound | None = None,
     published: Published,
     class_sizes: NDArray[np.int64],
     concerns: Sequence[str] = (),
@@ -44,8 +50,9 @@ def build_manifest(
     """Everything the release claims about itself.
 
     `class_sizes` counts the records that share their published quasi-identifiers;
-    `concerns` are what the method warned of.
+    `concerns` are what the method warned of; `bound` is of the records that are kept.
     """
+    suppression = _suppression(policy, loss, table.n)
     return {
         "format": FORMAT,
         "versions": {
@@ -62,6 +69,7 @@ def build_manifest(
             "qi": list(published.qi),
             "layout": policy.layout,
             "order": "input" if policy.keep_order else "canonical",
+            **({"suppressed": suppression} if suppression else {}),
         },
         "kinds": {
             **{column.name: column.kind for column in table.qi},
@@ -73,9 +81,9 @@ def build_manifest(
             "smallest": int(class_sizes.min()),
             "largest": int(class_sizes.max()),
         },
-        "loss": loss,
+        "loss": {**loss.to_dict(), **_bound(loss, bound, table.n)},
         "risk": risk_of(class_sizes),
-        "notices": [*_notices(policy, published), *concerns],
+        "notices": [*_notices(policy, published, loss), *concerns],
     }
 
 
@@ -87,7 +95,26 @@ def risk_of(class_sizes: NDArray[np.int64]) -> dict[str, float]:
     }
 
 
-def _notices(policy: Policy, published: Published) -> list[str]:
+def _suppression(policy: Policy, loss: Loss, records: int) -> dict[str, Any] | None:
+    """How many records were suppressed, and how; never which."""
+    if policy.max_suppressed is None:
+        return None
+    return {"records": loss.suppressed_records, "of": records, "by": policy.suppress_by}
+
+
+def _bound(loss: Loss, bound: Bound | None, records: int) -> dict[str, Any]:
+    """The bound on the loss of all records, those suppressed at 1 each, and the gap to it."""
+    if bound is None:
+        return {}
+    kept = records - loss.suppressed_records
+    least = with_suppressed(bound.loss, kept, loss.suppressed_records)
+    # Rounded down: what is claimed stays true.
+    facts = {**bound.to_dict(), "loss": math.floor(least * 1e9) / 1e9}
+    gap = math.ceil((loss.gcp / least - 1) * 1e6) / 1e6 if least > 0 else None
+    return {"bound": {**facts, "gap": max(0.0, gap) if gap is not None else None}}
+
+
+def _notices(policy: Policy, published: Published, loss: Loss) -> list[str]:
     notices = []
     if published.sensitive_table is not None:
         notices.append("quasi-identifiers are exact: who is in the table is not protected")
@@ -95,7 +122,15 @@ def _notices(policy: Policy, published: Published) -> list[str]:
         notices.append("rows keep the input's order, which can betray who they are")
     if policy.person is not None:
         notices.append("models count persons; the release does not say whose record is whose")
+    if policy.max_suppressed is not None and not loss.suppressed_records:
+        notices.append(_why_none_is_suppressed(policy))
     return notices
+
+
+def _why_none_is_suppressed(policy: Policy) -> str:
+    if policy.suppress_by == "star":
+        return "no record was suppressed: it would not lower the loss, or stars make no safe class"
+    return "no record was suppressed: it would not lower the loss"
 
 
 def _public_settings(policy: Policy, table: EncodedTable) -> dict[str, Any]:

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from shoal.budget import best_l, strongest
 from shoal.classes import class_ids, class_sizes
 from shoal.encode import encode
-from shoal.errors import PolicyError, ShoalWarning
+from shoal.errors import InfeasibleError, PolicyError, ShoalWarning
 from shoal.frames import to_arrow
 from shoal.manifest import build_manifest
-from shoal.methods import get_method
-from shoal.methods.base import Method, Options, Outcome, Run
+from shoal.methods import METHODS, get_method
+from shoal.methods.base import Method, Options, Outcome, Report, Run
 from shoal.methods.repair import merge_along
-from shoal.metrics.loss import gcp, measure
+from shoal.metrics.loss import measure
 from shoal.models import (
     KE,
     Model,
@@ -32,6 +34,7 @@ from shoal.models import (
     views_of,
     whole_table_only,
 )
+from shoal.outliers import Sifted, sift, with_stars
 from shoal.policy import Policy
 from shoal.publish import Published, publish
 from shoal.recode import RecodedColumn, recode
@@ -41,10 +44,11 @@ from shoal.verification import Verification, check_release, check_separated
 
 __all__ = ["anonymize", "check_published", "partition", "settled"]
 
-Progress = Callable[[str, float, float], None]
+Progress = Callable[..., None]
+"""Called as ``progress(stage, done, total)``, with ``loss`` too if it has such a parameter."""
 
 
-def _unwatched(stage: str, done: float, total: float) -> None:
+def _unwatched(stage: str, done: float, total: float, loss: float | None = None) -> None:
     """Progress that nobody watches."""
 
 
@@ -61,7 +65,8 @@ def anonymize(
     policy
         A `Policy`, the name of a policy file, or nothing if `settings` say it all.
     progress
-        Called as ``progress(stage, done, total)`` now and then.
+        Called as ``progress(stage, done, total)`` now and then; if it has a
+        parameter ``loss``, with the loss so far of an any-time method, or None.
     **settings
         Settings of `Policy` by name; they override the policy's own.
 
@@ -78,7 +83,7 @@ def anonymize(
     ...                 sensitive="disease", k=2).verification.ok
     True
     """
-    report = progress or _unwatched
+    report = _reporting(progress)
     policy = Policy.of(policy, settings)
     if policy.max_loss is None:  # what is wrong with these is said before the work
         guess = policy.override(l=2) if policy.l == "auto" else policy
@@ -93,19 +98,25 @@ def anonymize(
     models = models_of(policy)
     method, options = _method(policy, models)
     concerns = _concerns(table, policy)
-    outcome = partition(table, policy, report)
-    report("recode", 0, 1)
-    recoding, recoded = settled(table, models, outcome)
-    published = publish(source, recoded, policy, outcome.separated)
-    report("verify", 0, 1)
-    persons = None if table.person is None else table.person[published.rows]
-    verification = check_published(published, models, policy, persons)
+    sifted = _sift(table, policy, report)
+    drafted = _draft(source, table, sifted, policy, report)
+    if not drafted.verification.ok and sifted.suppressed:
+        # Stars can join a class that was starred anyway and, counting persons, break it.
+        if found:
+            raise InfeasibleError(
+                "max_loss: no release without the outliers holds; leave out max_suppressed"
+            )
+        sifted = Sifted(table, partition(table, policy, report))
+        drafted = _draft(source, table, sifted, policy, report)
+    published, recoding, recoded, persons, verification = drafted
     verification.raise_if_failed()
     report("measure", 0, 1)
+    outcome = sifted.outcome
     sizes = verification.class_sizes
     if outcome.separated is not None:  # records are told apart by exact quasi-identifiers
         sizes = class_sizes([(c.codes, c.size) for c in table.qi], table.n)
-    loss = measure(table, recoding, sizes, [column.starred() for column in recoded])
+    stars = [column.starred() for column in recoded]
+    loss = measure(sifted.table, recoding, sizes, stars, sifted.suppressed)
     manifest = build_manifest(
         policy,
         table,
@@ -118,7 +129,8 @@ def anonymize(
             **({"proof": outcome.proof} if outcome.proof else {}),
             **({"budget": found} if found else {}),
         },
-        loss=loss.to_dict(),
+        loss=loss,
+        bound=outcome.bound,
         published=published,
         class_sizes=sizes,
         concerns=concerns,
@@ -138,13 +150,67 @@ def anonymize(
     )
 
 
-def partition(table: EncodedTable, policy: Policy, report: Progress = _unwatched) -> Outcome:
+def _reporting(progress: Progress | None) -> Report:
+    """A report that hands the loss on to those who take it."""
+    if progress is None:
+        return _unwatched
+    try:
+        told_the_loss = "loss" in inspect.signature(progress).parameters
+    except (TypeError, ValueError):  # some callables of C do not say what they take
+        told_the_loss = False
+    if told_the_loss:
+        return lambda stage, done, total, loss=None: progress(stage, done, total, loss=loss)
+    return lambda stage, done, total, loss=None: progress(stage, done, total)
+
+
+class _Draft(NamedTuple):
+    """A release before it is known to satisfy its models."""
+
+    published: Published
+    recoding: Recoding
+    recoded: tuple[RecodedColumn, ...]
+    persons: NDArray[np.int32] | None
+    verification: Verification
+
+
+def _draft(
+    source: pa.Table, table: EncodedTable, sifted: Sifted, policy: Policy, report: Report
+) -> _Draft:
+    """Recode, publish and check what is kept, and as stars what is suppressed but released."""
+    models = models_of(policy)
+    report("recode", 0, 1)
+    recoding, recoded = settled(sifted.table, models, sifted.outcome)
+    person = sifted.table.person
+    if sifted.kept is not None and policy.suppress_by == "star":
+        recoded, person = with_stars(recoded, sifted.kept, table.n), table.person
+    elif sifted.kept is not None:
+        source = source.take(pa.array(sifted.kept))
+    published = publish(source, recoded, policy, sifted.outcome.separated)
+    report("verify", 0, 1)
+    persons = None if person is None else person[published.rows]
+    verification = check_published(published, models, policy, persons)
+    return _Draft(published, recoding, recoded, persons, verification)
+
+
+def _sift(table: EncodedTable, policy: Policy, report: Report) -> Sifted:
+    """The partition of the records that are kept, by the policy's method."""
+    if not policy.suppressible(table.n):
+        return Sifted(table, partition(table, policy, report))
+    method, _ = _method(policy, models_of(policy))
+    return sift(table, policy, method, partition, report)
+
+
+def partition(table: EncodedTable, policy: Policy, report: Report = _unwatched) -> Outcome:
     """Groups of records that satisfy the policy's models, by its method."""
     models = models_of(policy)
     method, options = _method(policy, models)
     check_eligible(table, models)
     views = views_of(policy) if policy.reader else ()
-    run = Run(policy.seed, lambda done, total: report("partition", done, total), views)
+
+    def watch(done: float, total: float, loss: float | None = None) -> None:
+        report("partition", done, total, loss)
+
+    run = Run(policy.seed, watch, views, policy.effort, policy.seconds)
     if _recoding(policy, method) == "generalise":
         return method.run(table, models, options, run)
     outcome = method.run(table.suppressing(), models, options, run)
@@ -163,15 +229,13 @@ def _concerns(table: EncodedTable, policy: Policy) -> Sequence[str]:
     return concerns
 
 
-def _decided(
-    table: EncodedTable, policy: Policy, report: Progress
-) -> tuple[Policy, dict[str, Any]]:
+def _decided(table: EncodedTable, policy: Policy, report: Report) -> tuple[Policy, dict[str, Any]]:
     """The policy, with the k or l put in that it leaves to the table or a budget of loss."""
     if policy.l == "auto":
         policy = policy.override(l=best_l(table))
     if policy.max_loss is None:
         return policy, {}
-    return strongest(table, policy, lambda p: gcp(table, partition(table, p, report).recoding))
+    return strongest(table, policy, lambda p: _sift(table, p, report).loss)
 
 
 def _suited(policy: Policy, models: Sequence[Model]) -> str:
@@ -191,6 +255,11 @@ def _method(policy: Policy, models: Sequence[Model]) -> tuple[Method, Options]:
     if policy.recoding not in {None, *method.recodings}:
         can = " or ".join(method.recodings)
         raise PolicyError(f"method {method.name}: expected recoding {can}; got {policy.recoding}")
+    for setting in ("effort", "time"):
+        if getattr(policy, setting) is not None and not method.anytime:
+            able = [name for name in METHODS if get_method(name).anytime]
+            others = f"; {' and '.join(able)} does" if able else ""
+            raise PolicyError(f"method {method.name} takes no {setting}{others}")
     try:
         return method, method.options(**policy.option)
     except ValidationError as error:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -29,16 +30,19 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["Form", "Kind", "Layout", "Policy", "Reader", "Reading"]
+__all__ = ["Effort", "Form", "Kind", "Layout", "Policy", "Reader", "Reading", "SuppressBy"]
 
 Kind = Literal["numeric", "date", "ordinal", "categorical"]
 Reading = Literal["frequency", "distinct", "entropy", "recursive", "unique"]
 Layout = Literal["cells", "bounds"]
 Form = Literal["generalise", "suppress"]
+Effort = Literal["instant", "fast", "normal", "max"]
+SuppressBy = Literal["drop", "star"]
 Number = int | float
 
 MODEL_SETTINGS = ("k", "l", "l_reading", "c", "t", "alpha", "e")
 ROLES = ("identifier", "qi", "sensitive", "plain")
+SECONDS_IN = {"s": 1, "m": 60, "h": 3600}
 
 
 class Reader(BaseModel):
@@ -93,9 +97,20 @@ class Policy(BaseModel):
 
     method: str | None = Field(None, description="algorithm; the best for the models if not given")
     option: dict[str, Any] = Field(default_factory=dict, description="options of the method")
+    effort: Effort | None = Field(None, description="how hard an any-time method searches")
+    time: Number | str | None = Field(
+        None, description='how long an any-time method may search: seconds, "30s", "2m", "1.5h"'
+    )
     seed: int = Field(0, description="seed of everything random")
     recoding: Form | None = Field(
         None, description="mixed values become intervals and nodes, or stars; as the method does"
+    )
+
+    max_suppressed: Number | str | None = Field(
+        None, description='largest share of records to suppress as outliers: 0.005 or "0.5%"'
+    )
+    suppress_by: SuppressBy = Field(
+        "drop", description="suppressed records are not released, or every qi of theirs is a star"
     )
 
     kind: dict[str, Kind] = Field(default_factory=dict, description="kinds of attributes")
@@ -156,6 +171,20 @@ class Policy(BaseModel):
             raise ValueError(f"expected a number from 0 to 1; got {value}")
         return value
 
+    @field_validator("time")
+    @classmethod
+    def _time_is_a_time(cls, value: Number | str | None) -> Number | str | None:
+        if value is not None:
+            _seconds(value)
+        return value
+
+    @field_validator("max_suppressed")
+    @classmethod
+    def _some_records_are_kept(cls, value: Number | str | None) -> Number | str | None:
+        if value is not None:
+            _share(value)
+        return value
+
     @model_validator(mode="before")
     @classmethod
     def _readers_know_the_quasi_identifiers(cls, settings: Any) -> Any:
@@ -171,6 +200,10 @@ class Policy(BaseModel):
         self._check_roles()
         self._check_readers()
         self._check_attributes()
+        if self.suppress_by != "drop" and self.max_suppressed is None:
+            raise ValueError(
+                "suppress_by: expected with max_suppressed only; got no max_suppressed"
+            )
         return self
 
     def _check_roles(self) -> None:
@@ -218,6 +251,16 @@ class Policy(BaseModel):
             for name in getattr(self, table):
                 if self.qi and name not in self.qi:
                     raise ValueError(f"{table} of {name!r}: not one of the quasi-identifiers")
+
+    @property
+    def seconds(self) -> float | None:
+        """`time` in seconds."""
+        return None if self.time is None else _seconds(self.time)
+
+    def suppressible(self, records: int) -> int:
+        """How many of so many records may be suppressed; never more than the share asked for."""
+        share = Fraction(0) if self.max_suppressed is None else _share(self.max_suppressed)
+        return int(share * records)
 
     @classmethod
     def parse(cls, **settings: Any) -> Policy:
@@ -302,6 +345,24 @@ def _known_to(reader: Any) -> tuple[str, ...]:
     return tuple(names) if good else ()
 
 
+def _seconds(value: Number | str) -> float:
+    """``30``, ``"30s"``, ``"2m"`` or ``"1.5h"`` in seconds."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([smh]?)\s*", str(value))
+    seconds = float(found[1]) * SECONDS_IN[found[2] or "s"] if found else 0.0
+    if not 0 < seconds < float("inf"):
+        raise ValueError(f"expected a time such as 30s, 2m or 1.5h; got {value!r}")
+    return seconds
+
+
+def _share(value: Number | str) -> Fraction:
+    """``0.005`` or ``"0.5%"`` as an exact share: no rounding may add a record to it."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?(?:e-?\d{1,3})?|\.\d+)\s*(%?)\s*", str(value))
+    share = Fraction(found[1]) / (100 if found[2] else 1) if found else Fraction(1)
+    if share >= 1:
+        raise ValueError(f"expected a share of the records such as 0.5% or 0.005; got {value!r}")
+    return share
+
+
 def _as_tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
@@ -358,3 +419,5 @@ KINDS: tuple[str, ...] = get_args(Kind)
 READINGS: tuple[str, ...] = get_args(Reading)
 LAYOUTS: tuple[str, ...] = get_args(Layout)
 RECODINGS: tuple[str, ...] = get_args(Form)
+EFFORTS: tuple[str, ...] = get_args(Effort)
+SUPPRESSIONS: tuple[str, ...] = get_args(SuppressBy)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -27,6 +28,9 @@ from shoal.verification import Verification, check_release, check_separated
 from shoal.write import atomic_file, decoded, write_table
 
 __all__ = ["Release", "check_targets", "manifest_path", "sensitive_path"]
+
+SAME = 2e-9
+"""Losses that differ by less are equal: the manifest rounds to 9 decimals."""
 
 
 def manifest_path(release: Path) -> Path:
@@ -155,10 +159,12 @@ class Release:
         head = (
             f"Release of {self.verification.records:,} records in "
             f"{self.verification.classes:,} classes by {method}, loss (GCP) {self.loss.gcp:.4f}"
+            f"{_gap_in_words(self.loss, self.manifest['loss'].get('bound'))}"
         )
+        suppressed = _suppressed_in_words(self.manifest["release"].get("suppressed"))
         proof = self.manifest["method"].get("proof")
         checks = (f"  {check}" for check in self.verification.checks)
-        return "\n".join([head, *checks, *([f"  {proof}"] if proof else [])])
+        return "\n".join([head, *suppressed, *checks, *([f"  {proof}"] if proof else [])])
 
     def _repr_html_(self) -> str:
         """For notebooks: the summary and the first rows."""
@@ -174,6 +180,28 @@ class Release:
             f"<div><strong>{title}</strong><ul>{checks}</ul>"
             f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
         )
+
+
+def _gap_in_words(loss: Loss, bound: dict[str, Any] | None) -> str:
+    """How far the loss is from the best possible at most: the bound down, the distance up."""
+    if bound is None:
+        return ""
+    if loss.gcp <= bound["loss"] + SAME:
+        return ", which is the optimum"
+    if bound["gap"] is None:
+        return ", no bound"
+    least = math.floor(bound["loss"] * 1e4) / 1e4
+    kept = " with these records suppressed" if loss.suppressed_records else ""
+    away = math.ceil(round(100 * bound["gap"], 4))
+    return f", no release{kept} can be below {least:.4f}: at most {away:,}% from the optimum"
+
+
+def _suppressed_in_words(found: dict[str, Any] | None) -> list[str]:
+    if not found or not found["records"]:
+        return []
+    how = " as stars" if found["by"] == "star" else ""
+    share = 100 * found["records"] / found["of"]
+    return [f"  suppressed {found['records']:,} of {found['of']:,} records ({share:.2g}%){how}"]
 
 
 def _cell(value: Any) -> str:

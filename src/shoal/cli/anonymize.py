@@ -8,7 +8,14 @@ from typing import Any
 import click
 
 from shoal.cli.output import notice, output_options, print_json, progress_bar, warnings_as_notices
-from shoal.cli.settings import attribute_options, column_options, model_options, policy_from
+from shoal.cli.settings import (
+    attribute_options,
+    column_options,
+    effort_options,
+    model_options,
+    policy_from,
+    suppression_options,
+)
 from shoal.policy import LAYOUTS
 
 
@@ -30,6 +37,8 @@ from shoal.policy import LAYOUTS
 @click.option("--search", type=click.Choice(["k", "l"]), help="What --max-loss searches. [k]")
 @click.option("--method", help="Algorithm; see `shoal methods`.")
 @click.option("--option", metavar="NAME=VALUE", multiple=True, help="An option of the method.")
+@effort_options
+@suppression_options
 @attribute_options
 @click.option("--layout", type=click.Choice(LAYOUTS), help="Intervals as cells, or two columns.")
 @click.option("--seed", type=int, help="Seed of everything random. [0]")

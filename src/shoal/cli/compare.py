@@ -14,6 +14,7 @@ from shoal.cli.settings import (
     attribute_options,
     column_options,
     diversity,
+    effort_options,
     number,
     policy_from,
     split_names,
@@ -39,6 +40,7 @@ MEASURES = ("gcp", "kl", "query", "seconds")
     "--l-reading", type=click.Choice(READINGS), help="What l-diversity means. [frequency]"
 )
 @column_options
+@effort_options
 @attribute_options
 @click.option("--seed", type=int, help="Seed of everything random. [0]")
 @click.option(

@@ -7,9 +7,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from shoal.methods.base import Report
 
 __all__ = ["notice", "output_options", "print_json", "progress_bar", "warnings_as_notices"]
 
@@ -56,30 +59,37 @@ def warnings_as_notices(quiet: bool) -> Iterator[list[str]]:
 
 
 @contextmanager
-def progress_bar(quiet: bool) -> Iterator[Callable[[str, float, float], None]]:
-    """Give ``report(stage, done, total)``; a bar appears on stderr after a second.
+def progress_bar(quiet: bool) -> Iterator[Report]:
+    """Give ``report(stage, done, total, loss)``; a bar appears on stderr after a second.
 
-    It shows stages and shares, never a cell of the table.
+    It shows stages, shares and the loss so far, never a cell of the table.
     """
     if quiet or not sys.stderr.isatty():
-        yield lambda stage, done, total: None
+        yield lambda stage, done, total, loss=None: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description:<10}"), BarColumn(), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description:<10}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[loss]}"),
+    )
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
-    task = bar.add_task("start", total=1)
+    task = bar.add_task("start", total=1, loss="")
     begun = time.monotonic()
     running = False
 
-    def report(stage: str, done: float, total: float) -> None:
+    def report(stage: str, done: float, total: float, loss: float | None = None) -> None:
         nonlocal running
         if not running and time.monotonic() - begun > PATIENCE:
             bar.start()
             running = True
         # A stage that cannot say how far it is gets a pulsing bar.
-        bar.update(task, description=stage, completed=done, total=total if done else None)
+        so_far = "" if loss is None else f"loss {loss:.4f}"
+        known = total if done else None
+        bar.update(task, description=stage, completed=done, total=known, loss=so_far)
 
     try:
         yield report

@@ -172,6 +172,9 @@ def _models(found: Inspection) -> Iterator[str]:
         "",
         [
             (False, 'method = "mondrian"', "the best for the models if not given"),
+            (False, 'effort = "normal"', "of an any-time method: instant, fast, normal, max"),
+            (False, 'time = "30s"', "or how long it may search"),
+            (False, 'max_suppressed = "0.5%"', "give up that many outliers where it lowers loss"),
             (False, "seed = 0", "of everything random"),
             (proposal.missing != ("",), f"missing = [{missing}]", "texts that mean missing"),
             (False, 'layout = "bounds"', "intervals as two columns, age_min and age_max"),

@@ -9,9 +9,17 @@ from typing import Any
 import click
 
 from shoal.errors import PolicyError
-from shoal.policy import KINDS, READINGS, RECODINGS, Policy
+from shoal.policy import EFFORTS, KINDS, READINGS, RECODINGS, SUPPRESSIONS, Policy
 
-__all__ = ["attribute_options", "column_options", "model_options", "policy_from", "split_names"]
+__all__ = [
+    "attribute_options",
+    "column_options",
+    "effort_options",
+    "model_options",
+    "policy_from",
+    "split_names",
+    "suppression_options",
+]
 
 Command = Callable[..., Any]
 
@@ -48,6 +56,34 @@ def model_options(command: Command) -> Command:
         click.option("-t", type=float, help="t-closeness."),
         click.option("--alpha", type=float, help="The alpha of (alpha,k)-anonymity."),
         click.option("-e", type=float, help="The e of (k,e)-anonymity."),
+    )
+
+
+def effort_options(command: Command) -> Command:
+    """How long an any-time method searches."""
+    return _with(
+        command,
+        click.option(
+            "--effort", type=click.Choice(EFFORTS), help="How hard an any-time method searches."
+        ),
+        click.option(
+            "--time", metavar="30s|2m|1.5h", help="How long an any-time method may search."
+        ),
+    )
+
+
+def suppression_options(command: Command) -> Command:
+    """How many records may be given up as outliers, and what becomes of them."""
+    return _with(
+        command,
+        click.option(
+            "--max-suppressed", metavar="SHARE", help="Outliers to suppress at most, as 0.5%."
+        ),
+        click.option(
+            "--suppress-by",
+            type=click.Choice(SUPPRESSIONS),
+            help="Suppressed records are left out, or all stars. [drop]",
+        ),
     )
 
 

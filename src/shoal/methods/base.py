@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -14,7 +14,10 @@ from shoal.models import View, whole_table_only
 from shoal.models.base import Model
 from shoal.table import EncodedTable, Partition, Recoding
 
-__all__ = ["Method", "Options", "Outcome", "Run"]
+if TYPE_CHECKING:
+    from shoal.bounds import Bound
+
+__all__ = ["Method", "Options", "Outcome", "Report", "Run", "Watcher"]
 
 
 class Options(BaseModel):
@@ -23,7 +26,21 @@ class Options(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
-def _silent(done: float, total: float) -> None:
+class Watcher(Protocol):
+    """Who is told how far a method is and, while it still improves, the loss so far."""
+
+    def __call__(self, done: float, total: float, loss: float | None = None) -> None: ...
+
+
+class Report(Protocol):
+    """Who is told how far the work is and, where a method improves on it, the loss so far."""
+
+    def __call__(
+        self, stage: str, done: float, total: float, loss: float | None = None
+    ) -> None: ...
+
+
+def _silent(done: float, total: float, loss: float | None = None) -> None:
     """Progress that nobody watches."""
 
 
@@ -32,11 +49,15 @@ class Run:
     """What a method may use besides table, models and options."""
 
     seed: int = 0
-    progress: Callable[[float, float], None] = _silent
-    """Called as progress(done, total) now and then."""
+    progress: Watcher = _silent
+    """Called as progress(done, total) now and then, with the loss (GCP) so far if it falls."""
     views: tuple[View, ...] = ()
     """What must hold for each of several readers; a method that looks at the models
     alone, on all quasi-identifiers, satisfies every one of them."""
+    effort: str | None = None
+    """How hard an any-time method searches; None: as it thinks best."""
+    seconds: float | None = None
+    """How long an any-time method may search; None: as its effort says."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +71,8 @@ class Outcome:
     """One sentence: what is proven about this release against the best possible one."""
     separated: Partition | None = None
     """Groups whose sensitive values are published apart, in a table of their own (anatomy)."""
+    bound: Bound | None = None
+    """No release of these records under these models loses less than this."""
 
 
 class Method(ABC):
@@ -67,6 +90,9 @@ class Method(ABC):
     """Whether, where it suppresses, it keeps parts of records that few others share."""
     unique_groups: ClassVar[bool] = False
     """Whether it can promise models that look at all groups at once (unique distinct l)."""
+
+    anytime: ClassVar[bool] = False
+    """Whether it searches as long as `Run.effort` and `Run.seconds` say."""
 
     def refusal(self, models: Sequence[Model]) -> str | None:
         """Why the method cannot promise these models, in words that follow its name; or None."""

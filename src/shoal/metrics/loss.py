@@ -13,7 +13,7 @@ from shoal.kernels.costs import attribute_losses, range_losses
 from shoal.kernels.threads import on_threads
 from shoal.table import Domain, EncodedTable, Partition, Recoding, extents
 
-__all__ = ["Loss", "attribute_ncp", "gcp", "measure"]
+__all__ = ["Loss", "attribute_ncp", "gcp", "measure", "with_suppressed"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,8 @@ class Loss:
     """Discernibility: sum of squared class sizes."""
     c_avg: float
     """Average class size."""
+    suppressed_records: int = 0
+    """Records suppressed whole, as outliers: each counts as 1 in every attribute."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for a manifest."""
@@ -42,6 +44,7 @@ class Loss:
             "suppressed_tuples": self.suppressed_tuples,
             "dm": self.dm,
             "c_avg": round(self.c_avg, 6),
+            "suppressed_records": self.suppressed_records,
         }
 
 
@@ -82,25 +85,35 @@ def _mean(ncp: Sequence[float], table: EncodedTable) -> float:
     return float(np.dot(ncp, weights) / weights.sum()) if len(ncp) else 0.0
 
 
+def with_suppressed(loss: float, kept: int, suppressed: int) -> float:
+    """A mean loss of the records kept, with a loss of 1 for each one suppressed."""
+    return (loss * kept + suppressed) / (kept + suppressed) if suppressed else loss
+
+
 def measure(
     table: EncodedTable,
     recoding: Recoding,
     class_sizes: NDArray[np.int64],
     starred: Sequence[NDArray[np.bool_]],
+    suppressed: int = 0,
 ) -> Loss:
     """All loss measures of a release.
 
     Parameters
     ----------
     table, recoding
-        The encoded table and the partitions that govern its attributes.
+        The encoded table, without suppressed records, and the partitions that
+        govern its attributes.
     class_sizes
         Records in each equivalence class of the released table.
     starred
-        For each attribute, which records carry a star.
+        For each attribute, which released records carry a star.
+    suppressed
+        Records that were suppressed whole, whether released as stars or not.
     """
-    ncp = _all_ncp(table, recoding)
-    any_star = np.zeros(table.n, dtype=bool)
+    ncp = [with_suppressed(n, table.n, suppressed) for n in _all_ncp(table, recoding)]
+    released = int(class_sizes.sum())
+    any_star = np.zeros(released, dtype=bool)
     for stars in starred:
         any_star |= stars
     return Loss(
@@ -109,5 +122,6 @@ def measure(
         stars=sum(int(stars.sum()) for stars in starred),
         suppressed_tuples=int(any_star.sum()),
         dm=int((class_sizes**2).sum()),
-        c_avg=table.n / max(1, len(class_sizes)),
+        c_avg=released / max(1, len(class_sizes)),
+        suppressed_records=suppressed,
     )
