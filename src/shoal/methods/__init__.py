@@ -15,6 +15,7 @@ __all__ = ["METHODS", "get_method"]
 METHODS = {
     "anatomy": "shoal.methods.anatomy:Anatomy",
     "attributes": "shoal.methods.attributes:Attributes",
+    "best": "shoal.methods.best:Best",
     "bsgi": "shoal.methods.bsgi:BSGI",
     "butterfly": "shoal.methods.butterfly:Butterfly",
     "cover": "shoal.methods.cover:Cover",
