@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-PARTS = ["first_use", "partition", "loss", "suppression", "end_to_end"]
+PARTS = ["first_use", "partition", "loss", "order", "best", "bounds", "suppression", "end_to_end"]
 
 
 def main() -> None:

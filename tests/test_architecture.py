@@ -20,7 +20,7 @@ LAYERS = [
     ["write", "frames", "encode", "recode", "datasets"],
     ["models", "metrics", "publish", "grid"],
     ["methods", "verification", "_roles", "hard"],
-    ["manifest", "inspection", "budget", "outliers", "suggestion"],
+    ["bounds", "manifest", "inspection", "budget", "outliers", "suggestion"],
     ["release"],
     ["pipeline", "proof", "recipient", "joining"],
     ["comparison"],

@@ -16,7 +16,7 @@ import shoal as package
 from command import ROLES, SECRET, assert_refused, people, shoal
 from shoal.comparison import compare
 from shoal.errors import InputError, OutputError, PolicyError
-from shoal.grid import Comparison, Row
+from shoal.grid import BOUND, Comparison, Row
 from shoal.metrics.queries import count_queries
 from shoal.report import frontier as pictures
 from shoal.report.frontier import LABEL_GAP, _apart, frontier, save
@@ -36,6 +36,16 @@ def found(census):
 
 
 # The grid
+
+
+def test_a_bound_is_a_row_that_no_release_is_below(census):
+    few = census.slice(0, 300)
+    found = compare(few, ["hilbert", "best"], k=[3, 6], queries=20, bound=True, **SETTINGS)
+    bounds = {row.k: row.gcp for row in found.rows if row.method == BOUND}
+    assert bounds.keys() == {3, 6}
+    assert all(0 < bounds[row.k] <= row.gcp for row in found.rows)
+    assert found.rows[-1].method == BOUND
+    assert frontier(found).to_dict()["title"]
 
 
 def test_rows_are_methods_then_k_then_l(census):

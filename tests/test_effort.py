@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -40,13 +40,12 @@ class Patient(Hilbert):
     name = "patient"
     anytime = True
     runs: list[Any] = []  # noqa: RUF012
-    bound: FakeBound | None = None
 
     def run(self, table, models, options, run):
         self.runs.append((table.n, run.effort, run.seconds))
         run.progress(1, 2, 0.25)
         run.progress(2, 2, 0.125)
-        return replace(super().run(table, models, options, run), bound=self.bound)
+        return super().run(table, models, options, run)
 
 
 @pytest.fixture
@@ -54,7 +53,6 @@ def patient(monkeypatch):
     """A method of the registry that takes effort and time."""
     method = Patient()
     method.runs.clear()
-    monkeypatch.setattr(Patient, "bound", None)
     monkeypatch.setitem(METHODS, "patient", "patient")
     from shoal import methods
 
@@ -109,7 +107,9 @@ class TestAnyTime:
     def test_effort_and_time_reach_the_method(self, patient):
         shoal.anonymize(TABLE, **ASKED, method="patient")
         shoal.anonymize(TABLE, **ASKED, method="patient", effort="max", time="2m")
-        assert patient.runs == [(40, None, None), (40, "max", 120.0)]
+        shoal.anonymize(TABLE, **ASKED, method="patient", time="2m", bound=False)
+        # a quarter of the time is the bound's
+        assert patient.runs == [(40, None, None), (40, "max", 90.0), (40, None, 120.0)]
 
     def test_a_comparison_gives_them_to_those_who_take_them(self, patient):
         found = shoal.compare(TABLE, ["hilbert", "patient"], **ASKED, effort="fast")
@@ -168,7 +168,7 @@ class TestProgress:
 
 class TestGap:
     def release(self, monkeypatch, bound, **more):
-        monkeypatch.setattr(Patient, "bound", bound)
+        monkeypatch.setattr("shoal.pipeline.lower_bound", lambda *asked, **how: bound)
         return shoal.anonymize(TABLE, **ASKED, method="patient", **more)
 
     def test_the_bound_is_in_the_manifest_and_in_words(self, patient, monkeypatch):
@@ -182,7 +182,7 @@ class TestGap:
         assert words in repr(release).splitlines()[0]
 
     def test_without_a_bound_nothing_is_said(self, patient):
-        release = shoal.anonymize(TABLE, **ASKED, method="patient")
+        release = shoal.anonymize(TABLE, **ASKED, method="patient", bound=False)
         assert "bound" not in release.manifest["loss"]
         assert repr(release).splitlines()[0].endswith("0.0769")
 
@@ -201,10 +201,18 @@ class TestGap:
         assert said == ", no release can be below 0.0118: at most 19% from the optimum"
         assert "at most 18%" in _gap_in_words(loss, {"loss": 0.0119, "gap": 0.18})
 
-    def test_suppressed_records_count_as_one_in_the_bound_too(self, patient, monkeypatch):
-        monkeypatch.setattr(Patient, "bound", FakeBound(0.001))
+    def test_the_bound_knows_that_records_may_be_suppressed(self, monkeypatch):
+        asked = []
+
+        def bound(table, models, *, suppressible, **how):
+            asked.append((table.n, suppressible))
+            return FakeBound(0.001)
+
+        monkeypatch.setattr("shoal.pipeline.lower_bound", bound)
         table = pa.table({"age": [*range(39), 999]})
-        release = shoal.anonymize(table, **ASKED, method="patient", max_suppressed="5%")
+        release = shoal.anonymize(
+            table, **ASKED, method="hilbert", bound=True, max_suppressed="5%"
+        )
         assert release.loss.suppressed_records == 1
-        assert release.manifest["loss"]["bound"]["loss"] == pytest.approx((0.001 * 39 + 1) / 40)
-        assert "no release with these records suppressed can be below 0.0259" in repr(release)
+        assert asked == [(40, True)]  # all records, whatever was suppressed
+        assert release.manifest["loss"]["bound"]["loss"] == 0.001

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from shoal.bounds import lower_bound
 from shoal.budget import best_l
 from shoal.encode import encode
 from shoal.errors import PolicyError, ShoalError
 from shoal.frames import to_arrow
-from shoal.grid import Comparison, Row
+from shoal.grid import BOUND, Comparison, Row
 from shoal.methods import METHODS, get_method
 from shoal.metrics.loss import gcp
 from shoal.metrics.queries import (
@@ -73,7 +74,8 @@ def compare(
     k, l
         One or several; every k is combined with every l, which may be ``"auto"``.
     policy, **settings
-        Roles, kinds, further models, as for `shoal.anonymize`.
+        Roles, kinds, further models, as for `shoal.anonymize`; ``bound=True`` adds what
+        no release can undercut.
     level
         Level of the data cube whose divergence is measured.
     queries
@@ -120,6 +122,9 @@ def compare(
                 rows.append(bench.run(row, wanted))
             except ShoalError as error:
                 rows.append(replace(row, reason=str(error)))
+    for one_k, one_l in product(ks, ls) if base.bound else ():
+        report("bound", len(rows), steps)
+        rows.append(bench.bound(Row(BOUND, one_k, one_l), base.override(k=one_k, l=one_l)))
     report("done", steps, steps)
     return Comparison(
         rows=tuple(rows),
@@ -153,6 +158,16 @@ class _Bench:
         with suppress(ShoalError):  # a few records may not suffice for the models
             partition(few, policy)
         return True
+
+    def bound(self, row: Row, policy: Policy) -> Row:
+        """The loss that no release can undercut, or why there is none."""
+        seen = self.table.suppressing() if policy.recoding == "suppress" else self.table
+        begin = time.perf_counter()
+        try:
+            found = lower_bound(seen, models_of(policy), effort=policy.effort or "fast")
+        except ShoalError as error:
+            return replace(row, reason=str(error))
+        return replace(row, seconds=time.perf_counter() - begin, gcp=found.loss)
 
     def run(self, row: Row, policy: Policy) -> Row:
         """Release, verify and measure one combination."""

@@ -15,7 +15,10 @@ from typing import Any
 from shoal.errors import OutputError
 from shoal.write import atomic_file
 
-__all__ = ["Comparison", "Row", "check_target"]
+__all__ = ["BOUND", "Comparison", "Row", "check_target"]
+
+BOUND = "no release below"
+"""In the place of a method: what no release can undercut."""
 
 Number = int | float
 

@@ -50,7 +50,7 @@ def build_manifest(
     """Everything the release claims about itself.
 
     `class_sizes` counts the records that share their published quasi-identifiers;
-    `concerns` are what the method warned of; `bound` is of the records that are kept.
+    `concerns` are what the method warned of; `bound` is of all records.
     """
     suppression = _suppression(policy, loss, table.n)
     return {
@@ -81,7 +81,7 @@ def build_manifest(
             "smallest": int(class_sizes.min()),
             "largest": int(class_sizes.max()),
         },
-        "loss": {**loss.to_dict(), **_bound(loss, bound, table.n)},
+        "loss": {**loss.to_dict(), **_bound(loss, bound)},
         "risk": risk_of(class_sizes),
         "notices": [*_notices(policy, published, loss), *concerns],
     }
@@ -102,14 +102,12 @@ def _suppression(policy: Policy, loss: Loss, records: int) -> dict[str, Any] | N
     return {"records": loss.suppressed_records, "of": records, "by": policy.suppress_by}
 
 
-def _bound(loss: Loss, bound: Bound | None, records: int) -> dict[str, Any]:
-    """The bound on the loss of all records, those suppressed at 1 each, and the gap to it."""
+def _bound(loss: Loss, bound: Bound | None) -> dict[str, Any]:
+    """What no release can undercut, and the gap to it; rounded so that both stay true."""
     if bound is None:
         return {}
-    kept = records - loss.suppressed_records
-    least = with_suppressed(bound.loss, kept, loss.suppressed_records)
-    # Rounded down: what is claimed stays true.
-    facts = {**bound.to_dict(), "loss": math.floor(least * 1e9) / 1e9}
+    facts = bound.to_dict()
+    least = facts["loss"]
     gap = math.ceil((loss.gcp / least - 1) * 1e6) / 1e6 if least > 0 else None
     return {"bound": {**facts, "gap": max(0.0, gap) if gap is not None else None}}
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
+from shoal.bounds import Bound, lower_bound
 from shoal.budget import best_l, strongest
 from shoal.classes import class_ids, class_sizes
 from shoal.encode import encode
@@ -25,9 +26,7 @@ from shoal.methods.base import Method, Options, Outcome, Report, Run
 from shoal.methods.repair import merge_along
 from shoal.metrics.loss import measure
 from shoal.models import (
-    KE,
     Model,
-    TCloseness,
     check_eligible,
     models_of,
     union_closed,
@@ -46,6 +45,10 @@ __all__ = ["anonymize", "check_published", "partition", "settled"]
 
 Progress = Callable[..., None]
 """Called as ``progress(stage, done, total)``, with ``loss`` too if it has such a parameter."""
+
+
+BOUND_SHARE = 0.25
+"""Of the time that is given, what goes into the bound."""
 
 
 def _unwatched(stage: str, done: float, total: float, loss: float | None = None) -> None:
@@ -116,6 +119,7 @@ def anonymize(
     if outcome.separated is not None:  # records are told apart by exact quasi-identifiers
         sizes = class_sizes([(c.codes, c.size) for c in table.qi], table.n)
     stars = [column.starred() for column in recoded]
+    bound = _bound(table, policy, report) if outcome.separated is None else None
     loss = measure(sifted.table, recoding, sizes, stars, sifted.suppressed)
     manifest = build_manifest(
         policy,
@@ -130,7 +134,7 @@ def anonymize(
             **({"budget": found} if found else {}),
         },
         loss=loss,
-        bound=outcome.bound,
+        bound=bound,
         published=published,
         class_sizes=sizes,
         concerns=concerns,
@@ -161,6 +165,30 @@ def _reporting(progress: Progress | None) -> Report:
     if told_the_loss:
         return lambda stage, done, total, loss=None: progress(stage, done, total, loss=loss)
     return lambda stage, done, total, loss=None: progress(stage, done, total)
+
+
+def _proves(policy: Policy, method: Method) -> bool:
+    """Whether a bound is worked out; it is one for groups that hold for all attributes."""
+    wanted = method.anytime if policy.bound is None else policy.bound
+    return wanted and not policy.reader
+
+
+def _bound(table: EncodedTable, policy: Policy, report: Report) -> Bound | None:
+    """What no release of the table under these models and this recoding can undercut."""
+    models = models_of(policy)
+    method, _ = _method(policy, models)
+    if not _proves(policy, method):
+        return None
+    report("bound", 0, 1)
+    seconds = None if policy.seconds is None else policy.seconds * BOUND_SHARE
+    return lower_bound(
+        table.suppressing() if _recoding(policy, method) == "suppress" else table,
+        models,
+        effort=policy.effort or ("fast" if seconds is None else "max"),
+        seconds=seconds,
+        progress=lambda done, total: report("bound", done, total),
+        suppressible=policy.max_suppressed is not None,
+    )
 
 
 class _Draft(NamedTuple):
@@ -210,7 +238,10 @@ def partition(table: EncodedTable, policy: Policy, report: Report = _unwatched) 
     def watch(done: float, total: float, loss: float | None = None) -> None:
         report("partition", done, total, loss)
 
-    run = Run(policy.seed, watch, views, policy.effort, policy.seconds)
+    seconds = policy.seconds
+    if seconds is not None and _proves(policy, method):
+        seconds *= 1 - BOUND_SHARE
+    run = Run(policy.seed, watch, views, policy.effort, seconds)
     if _recoding(policy, method) == "generalise":
         return method.run(table, models, options, run)
     outcome = method.run(table.suppressing(), models, options, run)
@@ -239,12 +270,10 @@ def _decided(table: EncodedTable, policy: Policy, report: Report) -> tuple[Polic
 
 
 def _suited(policy: Policy, models: Sequence[Model]) -> str:
-    """The method that loses least: distances between distributions want Mondrian's classes."""
+    """The method that loses least for the models asked."""
     if policy.reader:
         return "butterfly"
-    if whole_table_only(models):
-        return "bsgi"
-    return "mondrian" if any(isinstance(m, TCloseness | KE) for m in models) else "hilbert"
+    return "bsgi" if whole_table_only(models) else "best"
 
 
 def _method(policy: Policy, models: Sequence[Model]) -> tuple[Method, Options]:

@@ -106,6 +106,9 @@ class Policy(BaseModel):
         None, description="mixed values become intervals and nodes, or stars; as the method does"
     )
 
+    bound: bool | None = Field(
+        None, description="prove how far from the optimum it is; if not given, any-time methods do"
+    )
     max_suppressed: Number | str | None = Field(
         None, description='largest share of records to suppress as outliers: 0.005 or "0.5%"'
     )

@@ -191,9 +191,8 @@ def _gap_in_words(loss: Loss, bound: dict[str, Any] | None) -> str:
     if bound["gap"] is None:
         return ", no bound"
     least = math.floor(bound["loss"] * 1e4) / 1e4
-    kept = " with these records suppressed" if loss.suppressed_records else ""
     away = math.ceil(round(100 * bound["gap"], 4))
-    return f", no release{kept} can be below {least:.4f}: at most {away:,}% from the optimum"
+    return f", no release can be below {least:.4f}: at most {away:,}% from the optimum"
 
 
 def _suppressed_in_words(found: dict[str, Any] | None) -> list[str]:

@@ -143,12 +143,11 @@ def _show(found: Comparison) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from shoal.grid import BOUND
+
+    made = [row for row in found.rows if row.method != BOUND and row.gcp is not None]
     best = {
-        (row.k, row.l): min(
-            (r.gcp for r in found.rows if (r.k, r.l) == (row.k, row.l) and r.gcp is not None),
-            default=None,
-        )
-        for row in found.rows
+        (row.k, row.l): min(r.gcp for r in made if (r.k, r.l) == (row.k, row.l)) for row in made
     }
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     head = found.headings()
@@ -156,7 +155,7 @@ def _show(found: Comparison) -> None:
         table.add_column(title, justify="left" if title == "method" else "right", no_wrap=True)
     console = Console(highlight=False)
     for row, cells in zip(found.rows, found.cells(), strict=True):
-        lowest = row.ok and row.gcp == best[row.k, row.l]
+        lowest = row in made and row.gcp == best[row.k, row.l]
         texts = [
             Text(cell, style="bold green" if lowest and title == "GCP" else "")
             for title, cell in zip(head, cells, strict=False)

@@ -69,6 +69,11 @@ def effort_options(command: Command) -> Command:
         click.option(
             "--time", metavar="30s|2m|1.5h", help="How long an any-time method may search."
         ),
+        click.option(
+            "--bound/--no-bound",
+            default=None,
+            help="Prove how far from the optimum it is. [any-time methods do]",
+        ),
     )
 
 

@@ -6,6 +6,8 @@ from shoal.kernels.bound_points import copy_into, fill_row, reach, sort_by_reach
 from shoal.kernels.bound_search import cheapest_group
 from shoal.kernels.jit import BORROWED, inner_borrowed, kernel
 
+GROWN = 64
+"""Up to this size a first group is grown step by step; beyond, that takes too long."""
 WIDER = 1e-11
 """What is looked at beyond a limit, so that rounding leaves nothing out."""
 NEARLY = 1e-4
@@ -25,6 +27,8 @@ def cheapest_boxes(costs, space, desk, weights, points, size, budget, bounds, ex
         best, farthest = _nearby(costs, space, desk, p, copies, size)
         # neighbours alone are no farther than those just found: no need to look beyond
         limit = best if budget else min(best, size * farthest + WIDER)
+        if budget and size <= GROWN:
+            limit = best = min(best, _grown(costs, space, desk, p, copies, size))
         bound, _, met = cheapest_group(costs, space, desk, weights, p, copies, size, limit, budget)
         bounds[p] = bound / size
         exact[p] = met if budget else bound >= best - WIDER
@@ -40,9 +44,7 @@ def _nearby(costs, space, desk, point, copies, size):
     copy_into(high, 0, space.codes[point], len(low))
     desk.chosen[0] = point
     fill_row(costs, space, low, high, desk.chosen, 1, row)
-    window = 2 * size + 32
-    begin = max(0, point - window)
-    end = min(len(space.count), point + window + 1)
+    begin, end = _around(space, point, size)
     for j in range(begin, end):
         desk.found[j - begin] = j
         desk.found_reach[j - begin] = reach(costs, space, row, low, high, j)
@@ -64,6 +66,54 @@ def _nearby(costs, space, desk, point, copies, size):
             farthest = max(desk.found_reach[i], reach(costs, space, row, low, high, point))
             return size * group_cost(costs, space, desk, size), farthest
     return np.inf, np.inf
+
+
+@inner_borrowed
+def _grown(costs, space, desk, point, copies, size):
+    """Cost of the group that takes in the point nearest to its box, again and again.
+
+    It chooses among the neighbours that `_nearby` has left in ``desk.found``.
+    """
+    low, high, row = desk.low[0], desk.high[0], desk.row[0]
+    copy_into(low, 0, space.codes[point], len(low))
+    copy_into(high, 0, space.codes[point], len(low))
+    desk.used[:] = 0
+    desk.used[space.value[point]] = copies
+    desk.group[:copies] = point
+    filled = copies
+    begin, end = _around(space, point, size)
+    while filled < size:
+        fill_row(costs, space, low, high, desk.group, filled, row)
+        nearest = np.inf
+        at = -1
+        for i in range(end - begin):
+            j = desk.found[i]
+            if j < 0 or j == point or desk.used[space.value[j]] >= space.cap[space.value[j]]:
+                continue
+            far = reach(costs, space, row, low, high, j)
+            if far < nearest:
+                nearest = far
+                at = i
+        if at < 0:
+            return np.inf
+        j = desk.found[at]
+        desk.found[at] = -1
+        value = space.value[j]
+        taken = min(space.count[j], space.cap[value] - desk.used[value], size - filled)
+        desk.used[value] += taken
+        desk.group[filled : filled + taken] = j
+        filled += taken
+        for a in range(len(low)):
+            low[a] = min(low[a], space.codes[j, a])
+            high[a] = max(high[a], space.codes[j, a])
+    return size * group_cost(costs, space, desk, size)
+
+
+@inner_borrowed
+def _around(space, point, size):
+    """Points beside this one in the order of the tree, from the first to before the last."""
+    window = 2 * size + 32
+    return max(0, point - window), min(len(space.count), point + window + 1)
 
 
 @inner_borrowed

@@ -365,14 +365,19 @@ def _open(costs, space, desk, weights, level, at, size, best):
 
 @inner_borrowed
 def _sort(desk, level, length):
-    """Nearest first; lists are short and come almost sorted from the level above."""
+    """Shell sort of the candidates of a level, nearest first."""
     point, left, distance = desk.point[level], desk.left[level], desk.reach[level]
-    for i in range(1, length):
-        far, j, copies = distance[i], point[i], left[i]
-        gap = i
-        while gap > 0 and distance[gap - 1] > far:
-            distance[gap] = distance[gap - 1]
-            point[gap] = point[gap - 1]
-            left[gap] = left[gap - 1]
-            gap -= 1
-        distance[gap], point[gap], left[gap] = far, j, copies
+    gap = 1
+    while 9 * gap < 4 * length:
+        gap = 9 * gap // 4 + 1
+    while gap > 0:
+        for i in range(gap, length):
+            far, here, copies = distance[i], point[i], left[i]
+            at = i
+            while at >= gap and distance[at - gap] > far:
+                distance[at] = distance[at - gap]
+                point[at] = point[at - gap]
+                left[at] = left[at - gap]
+                at -= gap
+            distance[at], point[at], left[at] = far, here, copies
+        gap = 0 if gap == 1 else max(1, 4 * gap // 9)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -13,9 +13,6 @@ from shoal.methods.concern import hardly_repeats
 from shoal.models import View, whole_table_only
 from shoal.models.base import Model
 from shoal.table import EncodedTable, Partition, Recoding
-
-if TYPE_CHECKING:
-    from shoal.bounds import Bound
 
 __all__ = ["Method", "Options", "Outcome", "Report", "Run", "Watcher"]
 
@@ -71,8 +68,6 @@ class Outcome:
     """One sentence: what is proven about this release against the best possible one."""
     separated: Partition | None = None
     """Groups whose sensitive values are published apart, in a table of their own (anatomy)."""
-    bound: Bound | None = None
-    """No release of these records under these models loses less than this."""
 
 
 class Method(ABC):

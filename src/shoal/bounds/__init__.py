@@ -1,0 +1,180 @@
+"""Provable lower bounds on the loss: no release of a table can be better than this.
+
+Three rungs, each stronger and dearer than the one before: the distance of every
+record to its neighbours, the cheapest box around it that holds enough records, and
+the dual of the linear programme that partitions the table. `docs/bounds.md` has the
+proofs.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from shoal.bounds.families import families
+from shoal.bounds.rungs import LARGEST_DUAL, Clock, Ladder
+from shoal.errors import PolicyError, ShoalError
+from shoal.methods.exact import Deadline, group_losses
+from shoal.methods.exact.subsets import least_subsets
+from shoal.models import Model, require_columns, whole_table_only
+from shoal.table import EncodedTable
+
+__all__ = ["EFFORTS", "Bound", "lower_bound"]
+
+MARGIN = 1e-9
+"""Taken off the bound, so that rounding can never lift it above the truth."""
+DIGITS = 9
+"""Decimals of the bound in a manifest."""
+FEW = 12
+"""Tables of up to so many records are solved exactly at the highest effort."""
+
+
+class Plan(NamedTuple):
+    """What an effort spends. Each plan begins with all that the one before does."""
+
+    boxes: tuple[int, ...] = ()
+    """Candidates to look at for the box of a record, in turns."""
+    rounds: tuple[int, ...] = ()
+    """Candidates to look at for the slack of a record, round by round of the dual."""
+    exact: bool = False
+
+
+EFFORTS: dict[str, Plan] = {
+    "instant": Plan(),
+    "fast": Plan((2_000,)),
+    "normal": Plan((2_000, 20_000), (1_000,) * 3),
+    "max": Plan((2_000, 20_000), (1_000,) * 3 + (5_000,) * 16, exact=True),
+}
+"""Efforts by name, in ascending order."""
+
+
+FIRM_ROUNDS, EASE, EASE_DECAY = 3, 0.1, 0.85
+"""Rounds that only raise; what is then taken off the weight of crowded points, round by round."""
+
+EASILY_PRICED, FEW_ROUNDS = 6, 5
+"""Groups of more records take long to price, so the dual then stops after a few rounds."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What no release can undercut."""
+
+    loss: float
+    """No release of this table under these models and this recoding has a GCP below it."""
+    rung: str
+    """The strongest rung that contributed: "neighbours", "boxes", "dual", or "exact"."""
+    resolved: float
+    """Share of records whose value of that rung is exact; others fell back to the rung below."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for a manifest, rounded down."""
+        return {
+            "loss": _rounded_down(self.loss, DIGITS),
+            "rung": self.rung,
+            "resolved": _rounded_down(self.resolved, 4),
+        }
+
+
+def lower_bound(
+    table: EncodedTable,
+    models: Sequence[Model],
+    *,
+    effort: str = "fast",
+    seconds: float | None = None,
+    progress: Callable[[float, float], None] | None = None,
+    suppressible: bool = False,
+) -> Bound:
+    """A loss that no release of the table under the models can undercut.
+
+    Parameters
+    ----------
+    table
+        As the recoding sees it: `EncodedTable.suppressing` where stars are released.
+    models
+        Every equivalence class of the release satisfies them all.
+    effort
+        One of `EFFORTS`. It counts steps, so that the result is the same every time.
+    seconds
+        Stop after about so long, with what is proven by then.
+    progress
+        Called as progress(done, total) now and then.
+    suppressible
+        Any number of records may be dropped, at a loss of 1 each.
+    """
+    if effort not in EFFORTS:
+        raise PolicyError(f"effort: expected one of {', '.join(EFFORTS)}; got {effort}")
+    require_columns(table, models)
+    plan = EFFORTS[effort]
+    implied = families(table, models, suppressible)
+    if not table.n or not table.qi or not table.costs.weight.sum() > 0:
+        return Bound(0.0, "neighbours", 1.0)
+    if max(family.size for family in implied) > table.n:
+        # Too few records for a single class: no release at all, or all records dropped.
+        return Bound(1 - MARGIN, "neighbours", 1.0)
+    turns = len(implied) * (1 + len(plan.boxes)) + len(plan.rounds)
+    end = math.inf if seconds is None else time.monotonic() + seconds
+    clock = Clock(end, progress, turns)
+    ceiling = float(table.costs.weight.sum()) if suppressible else math.inf
+    ladders = [Ladder(table, family, ceiling) for family in implied]
+    found = _climbed(ladders, table, plan, clock)
+    solvable = table.n <= FEW and not suppressible and not whole_table_only(models)
+    if plan.exact and solvable:
+        found = _exact(table, models, found, clock)
+    clock.advance(turns)
+    return found
+
+
+def _climbed(ladders: Sequence[Ladder], table: EncodedTable, plan: Plan, clock: Clock) -> Bound:
+    """The best bound of all families: per record on the lower rungs, in sum on the highest."""
+    for ladder in ladders:
+        ladder.climb_boxes(0, clock)
+    rung = "neighbours"
+    for budget in plan.boxes:
+        for ladder in ladders:
+            ladder.climb_boxes(budget, clock)
+        rung = "boxes"
+    boxes = np.max([ladder.boxes for ladder in ladders], axis=0)
+    resolved = float(np.max([ladder.resolved for ladder in ladders])) if plan.boxes else 1.0
+    found = Bound(_share(table, float(boxes.sum())), rung, resolved)
+    usable = [x for x in ladders if x.family.dual and 1 < x.family.size <= LARGEST_DUAL]
+    if not plan.rounds or not usable:
+        clock.advance(len(plan.rounds))
+        return found
+    ladder = max(usable, key=lambda one: one.boxes.sum())
+    ladder.start_dual()
+    small = ladder.family.size <= EASILY_PRICED
+    for turn, budget in enumerate(plan.rounds if small else plan.rounds[:FEW_ROUNDS]):
+        ladder.raise_weights(budget, _ease(turn), turn, clock)
+    dual = Bound(_share(table, float(ladder.weights.sum())), "dual", ladder.certain)
+    return dual if dual.loss > found.loss else found
+
+
+def _ease(turn: int) -> float:
+    """How much crowded points are eased: nothing at first, then less and less."""
+    return 0.0 if turn < FIRM_ROUNDS else EASE * EASE_DECAY ** (turn - FIRM_ROUNDS)
+
+
+def _exact(table: EncodedTable, models: Sequence[Model], found: Bound, clock: Clock) -> Bound:
+    """The loss of the best release there is, where all can be tried."""
+    left = min(60.0, clock.end - time.monotonic())
+    try:
+        minimum = least_subsets(table, models, Deadline(max(0.0, left)))
+    except ShoalError:  # no partition satisfies the models, or not in time: the rungs stand
+        return found
+    loss = _share(table, float(group_losses(table, minimum.partition).sum()))
+    return Bound(max(loss, found.loss), "exact", 1.0)
+
+
+def _share(table: EncodedTable, total: float) -> float:
+    """A sum of losses of records as GCP, less a margin for rounding."""
+    return max(0.0, total / (table.n * float(table.costs.weight.sum())) - MARGIN)
+
+
+def _rounded_down(number: float, digits: int) -> float:
+    steps = 10.0**digits
+    return math.floor(number * steps) / steps

@@ -1,0 +1,121 @@
+"""What models imply about the group of any record: so many records, so few of a value.
+
+A *family* is a set of small groups, all of `size` records, such that every class
+that satisfies the models contains one of them around each of its records. What
+the cheapest group of the family around a record costs, any class with the record
+costs too. `docs/bounds.md` has the proofs.
+"""
+
+# ruff: noqa: E741  (l is the word for it)
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.models import AlphaK, DistinctL, EntropyL, FrequencyL, Model, RecursiveL, TCloseness
+from shoal.table import EncodedTable, SensitiveColumn
+
+__all__ = ["Family", "families"]
+
+MARGIN = 1e-9
+"""Shares that come from logarithms are widened by this."""
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Groups of `size` records with at most ``caps[v]`` records of sensitive value v."""
+
+    size: int
+    column: int | None = None
+    """The sensitive column; None: values do not matter."""
+    caps: NDArray[np.int64] | None = None
+    dual: bool = True
+    """Whether every class is a mixture of such groups, as the dual needs it."""
+
+
+def families(table: EncodedTable, models: Sequence[Model], moving: bool) -> tuple[Family, ...]:
+    """The families that these models imply; at least one of them is for the dual.
+
+    `moving` says that records may be dropped, so that the table that t-closeness
+    compares with is not known.
+    """
+    size = max((model.smallest_class for model in models), default=1)
+    if table.person is not None:  # a class of so many persons has at least as many records
+        return (Family(size),)
+    found: list[Family] = []
+    for s, column in enumerate(table.sensitive):
+        if (capped := _capped(s, column, models, size, moving)) is not None:
+            found.append(capped)
+        if (values := max((_distinct(model) for model in models), default=1)) > 1:
+            once = np.ones(column.size, dtype=np.int64)
+            found.append(Family(values, s, once, dual=False))
+    if not any(family.dual for family in found):
+        found.append(Family(size))
+    return tuple(found)
+
+
+def _capped(
+    index: int, column: SensitiveColumn, models: Sequence[Model], size: int, moving: bool
+) -> Family | None:
+    """The family in which no value has more than its share, rounded up to whole records."""
+    counts = np.bincount(column.codes, minlength=column.size)
+    shares = [Fraction(1)] * column.size
+    for model in models:
+        limits = _shares(model, counts, column.ordered, moving)
+        shares = [min(pair) for pair in zip(shares, limits, strict=True)]
+    present = [share for share, count in zip(shares, counts, strict=True) if count]
+    largest = max(present, default=Fraction(1))
+    size = max(size, math.ceil(1 / largest)) if largest > 0 else size
+    caps = np.array([math.ceil(size * share) for share in shares], dtype=np.int64)
+    return Family(size, index, np.maximum(caps, 1)) if (caps < size).any() else None
+
+
+def _shares(model: Model, counts: NDArray[np.int64], ordered: bool, moving: bool) -> list[Fraction]:
+    """The share of a class that each value can have at most."""
+    everything = [Fraction(1)] * len(counts)
+    if isinstance(model, FrequencyL):
+        return [Fraction(1, model.l)] * len(counts)
+    if isinstance(model, AlphaK):
+        return [model.alpha] * len(counts)
+    if isinstance(model, RecursiveL):  # r_1 < c * (n - r_1), as the tail leaves r_1 out
+        return [model.c / (1 + model.c) if model.l > 1 else min(model.c, Fraction(1))] * len(counts)
+    if isinstance(model, EntropyL):
+        return [_entropy_share(model.l, int(np.count_nonzero(counts)))] * len(counts)
+    if isinstance(model, TCloseness) and not moving:
+        # ordered: p - q of one value is the difference of two cumulated ones
+        farthest = model.t * max(1, int(np.count_nonzero(counts)) - 1) if ordered else model.t
+        total = max(1, int(counts.sum()))
+        return [min(Fraction(1), Fraction(int(c), total) + farthest) for c in counts]
+    return everything
+
+
+def _entropy_share(l: Fraction, values: int) -> Fraction:
+    """A share above which the rest cannot make up for: its entropy is the largest if uniform."""
+    if l <= 1 or values < 2:
+        return Fraction(1)
+    wanted = math.log(l.numerator) - math.log(l.denominator) - MARGIN
+    low, high = 1 / values, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        rest = 1 - middle
+        entropy = -middle * math.log(middle)
+        if rest > 0:
+            entropy += rest * (math.log(values - 1) - math.log(rest))
+        if entropy >= wanted:
+            low = middle
+        else:
+            high = middle
+    return min(Fraction(1), Fraction(high) + Fraction(MARGIN))
+
+
+def _distinct(model: Model) -> int:
+    """How many different values a class has at least."""
+    if isinstance(model, DistinctL | RecursiveL):
+        return model.l
+    return math.ceil(model.l) if isinstance(model, EntropyL) else 1

@@ -1,0 +1,262 @@
+"""Lower bounds: never above the optimum, each rung as its slow twin, stronger with effort."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive_bounds as naive
+import naive_optimal
+from random_tables import encoded_tables
+from shoal.bounds import EFFORTS, Bound, lower_bound
+from shoal.bounds.families import Family, families
+from shoal.bounds.rungs import Clock, Ladder
+from shoal.errors import PolicyError
+from shoal.methods import get_method
+from shoal.methods.base import Run
+from shoal.metrics.loss import gcp
+from shoal.models import (
+    KE,
+    AlphaK,
+    DistinctL,
+    EntropyL,
+    FrequencyL,
+    KAnonymity,
+    RecursiveL,
+    TCloseness,
+    UniqueDistinctL,
+)
+from shoal.table import EncodedTable
+from test_idistance import census
+from test_mondrian import qi
+from test_optimal import random_table, whole_holds
+
+MODELS = [
+    [KAnonymity(2)],
+    [KAnonymity(3)],
+    [FrequencyL(2)],
+    [KAnonymity(3), FrequencyL(2)],
+    [UniqueDistinctL(2)],
+    [DistinctL(3)],
+    [KAnonymity(3), DistinctL(2)],
+    [EntropyL.of(1.8)],
+    [EntropyL.of(2.5)],
+    [RecursiveL.of(2, 2)],
+    [RecursiveL.of(0.9, 1)],
+    [AlphaK.of(0.4, 2)],
+    [AlphaK.of(0.6, 3)],
+    [TCloseness.of(0.3)],
+    [KAnonymity(2), TCloseness.of(0.2)],
+    [KE.of(2, 3)],
+]
+
+
+def scale(table):
+    return table.n * table.costs.weight.sum()
+
+
+def climbed(table, family, budget=10**6):
+    ladder = Ladder(table, family)
+    ladder.climb_boxes(budget, Clock())
+    return ladder
+
+
+def some_family(table, size, capped):
+    """A family of groups of this size, whose values are limited by turns."""
+    if not capped:
+        return Family(size)
+    values = table.sensitive[0].size
+    return Family(size, 0, 1 + np.arange(values) % size)
+
+
+def assert_below_optimum(table, models, optimum):
+    """At every effort, and the more effort, the higher."""
+    last = 0.0
+    for effort in EFFORTS:
+        bound = lower_bound(table, models, effort=effort)
+        assert bound.loss * scale(table) <= optimum
+        assert 0 <= last <= bound.loss
+        last = bound.loss
+    return bound
+
+
+class TestNeverAboveTheOptimum:
+    @pytest.mark.parametrize("models", MODELS, ids=lambda m: ", ".join(map(str, m)))
+    def test_any_model(self, models):
+        rng = np.random.default_rng(3)
+        for _ in range(12):
+            table = random_table(rng, int(rng.integers(2, 8)), values=4, columns=1)
+            numbers = replace(table.sensitive[0], values=np.arange(4.0))  # as the twin counts
+            table = replace(table, sensitive=(numbers,))
+            if whole_holds(table, models):
+                optimum = naive_optimal.optimum(table, models)
+                bound = assert_below_optimum(table, models, optimum)
+                if models[0].local:
+                    assert bound.loss * scale(table) == pytest.approx(optimum, abs=1e-6)
+
+    @given(encoded_tables(most=4), st.integers(1, 4), st.booleans())
+    @settings(max_examples=60, deadline=None)
+    def test_any_table(self, table, k, stars):
+        models = [KAnonymity(min(k, table.n))]
+        table = table.suppressing() if stars else table
+        bound = assert_below_optimum(table, models, naive_optimal.optimum(table, models))
+        assert bound.rung == "exact"
+
+    @given(st.integers(0, 10**6), st.integers(2, 7), st.sampled_from(MODELS[:4] + MODELS[11:13]))
+    @settings(max_examples=40, deadline=None)
+    def test_persons(self, seed, n, models):
+        rng = np.random.default_rng(seed)
+        table = random_table(rng, n, values=3)
+        table = replace(table, person=rng.integers(0, n, n).astype(np.int32))
+        assert_below_optimum(table, models, naive_optimal.optimum(table, models))
+
+    @given(st.integers(0, 10**6), st.integers(2, 6), st.sampled_from(MODELS[:13]))
+    @settings(max_examples=40, deadline=None)
+    def test_records_may_be_dropped(self, seed, n, models):
+        table = random_table(np.random.default_rng(seed), n, values=3)
+        optimum = naive.optimum_with_drops(table, models)
+        for effort in EFFORTS:
+            bound = lower_bound(table, models, effort=effort, suppressible=True)
+            assert bound.loss * scale(table) <= optimum
+
+    @pytest.mark.parametrize("models", [[KAnonymity(3)], [FrequencyL(3)], [KAnonymity(40)]])
+    def test_a_release(self, models):
+        table = census(300)
+        method = get_method("hilbert")
+        recoding = method.run(table, models, method.options(), Run()).recoding
+        losses = [lower_bound(table, models, effort=effort).loss for effort in EFFORTS]
+        assert losses == sorted(losses)
+        assert losses[0] > 0
+        assert losses[-1] <= gcp(table, recoding)
+
+
+class TestRungs:
+    @given(st.integers(0, 10**6), st.integers(2, 8), st.integers(1, 5))
+    @settings(max_examples=60, deadline=None)
+    def test_neighbours(self, seed, n, size):
+        table = random_table(np.random.default_rng(seed), n)
+        ladder = climbed(table, Family(min(size, n)), budget=0)
+        distances = [naive.neighbour(table, r, min(size, n)) for r in range(n)]
+        best = [naive.cheapest_box(table, r, ladder.family) for r in range(n)]
+        assert (ladder.boxes >= np.array(distances) - 1e-9).all()
+        assert (ladder.boxes <= np.array(best) + 1e-9).all()
+
+    @given(st.integers(0, 10**6), st.integers(2, 9), st.integers(1, 5), st.booleans())
+    @settings(max_examples=120, deadline=None)
+    def test_boxes(self, seed, n, size, capped):
+        table = random_table(np.random.default_rng(seed), n, values=3)
+        ladder = climbed(table, some_family(table, min(size, n), capped))
+        best = [naive.cheapest_box(table, r, ladder.family) for r in range(n)]
+        most = table.costs.weight.sum()  # what a box costs that does not exist
+        assert ladder.boxes == pytest.approx(np.minimum(best, most), abs=1e-9)
+        assert ladder.exact.all()
+
+    @given(st.integers(0, 10**6), st.integers(2, 9), st.integers(2, 4), st.booleans())
+    @settings(max_examples=120, deadline=None)
+    def test_dual_weighs_no_group_more_than_it_costs(self, seed, n, size, capped):
+        table = random_table(np.random.default_rng(seed), n, values=3)
+        ladder = climbed(table, some_family(table, min(size, n), capped))
+        start = ladder.boxes
+        ladder.start_dual()
+        assert ladder.weights == pytest.approx(start)
+        for turn in range(4):
+            before = ladder.weights.sum()
+            ladder.raise_weights(10**6, 0.2 * (turn > 1), turn, Clock())
+            assert ladder.weights.sum() >= before - 1e-12
+            assert naive.overweight(table, ladder.weights, ladder.family) <= 1e-9
+
+    def test_a_spent_budget_still_bounds(self):
+        table = census(200)
+        family = Family(6)
+        exact = climbed(table, family)
+        assert exact.exact.all()
+        for budget in (0, 5, 50):
+            hasty = climbed(table, family, budget)
+            assert (hasty.boxes <= exact.boxes + 1e-12).all()
+            assert not hasty.exact.all()
+
+    def test_wide_domains_and_long_lists(self):
+        rng = np.random.default_rng(1)
+        columns = [qi(rng.integers(0, 5000, 3000), 5000), qi(rng.integers(0, 5000, 3000), 5000)]
+        table = EncodedTable(3000, tuple(columns))
+        ladder = climbed(table, Family(3), budget=0)
+        for record in (0, 17, 2999):
+            box = ladder.boxes[record]
+            distances = sorted(
+                sum(
+                    abs(int(c.codes[record]) - int(x)) / 4999
+                    for c, x in zip(columns, other, strict=True)
+                )
+                for other in zip(*(c.codes for c in columns), strict=True)
+            )
+            assert box >= distances[2] - 1e-12
+
+
+class TestFamilies:
+    def test_frequency_asks_for_different_values(self):
+        table = census(50)
+        (family,) = families(table, [FrequencyL(3)], False)
+        assert (family.size, set(family.caps), family.dual) == (3, {1}, True)
+
+    def test_frequency_with_a_larger_k(self):
+        (family,) = families(census(50), [KAnonymity(10), FrequencyL(3)], False)
+        assert (family.size, set(family.caps)) == (10, {4})
+
+    def test_distinct_is_for_boxes_only(self):
+        boxes, dual = families(census(50), [DistinctL(4)], False)
+        assert (boxes.size, set(boxes.caps), boxes.dual) == (4, {1}, False)
+        assert (dual.size, dual.caps, dual.dual) == (4, None, True)
+
+    def test_persons_count_as_records_at_least(self):
+        table = replace(census(50), person=np.arange(50, dtype=np.int32))
+        (family,) = families(table, [FrequencyL(3)], False)
+        assert (family.size, family.caps) == (3, None)
+
+    def test_closeness_limits_shares_unless_records_can_go(self):
+        table = census(90)
+        (family,) = families(table, [KAnonymity(10), TCloseness.of(Fraction(1, 10))], False)
+        counts = np.bincount(table.sensitive[0].codes, minlength=9)
+        assert family.caps.tolist() == [-(-(c + 9) * 10 // 90) for c in counts.tolist()]
+        (family,) = families(table, [KAnonymity(10), TCloseness.of(Fraction(1, 10))], True)
+        assert family.caps is None
+
+
+class TestEdges:
+    def test_deterministic(self):
+        table = census(400)
+        once, again = (lower_bound(table, [KAnonymity(4)], effort="normal") for _ in range(2))
+        assert once == again
+
+    def test_stopped_at_once(self):
+        assert lower_bound(census(200), [KAnonymity(3)], effort="max", seconds=0).loss == 0
+
+    def test_progress_ends_at_the_total(self):
+        seen = []
+        told = lower_bound(
+            census(200), [KAnonymity(3)], effort="max", progress=lambda *now: seen.append(now)
+        )
+        assert told.rung == "dual"
+        assert seen[-1][0] == seen[-1][1]
+        assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+
+    def test_nothing_to_lose(self):
+        assert lower_bound(EncodedTable(3, ()), [KAnonymity(2)]).loss == 0
+        assert lower_bound(EncodedTable(0, (qi([], 1),)), [KAnonymity(2)]).loss == 0
+        assert lower_bound(census(50), [KAnonymity(1)], effort="max").loss == 0
+
+    def test_more_asked_than_there_is(self):
+        bound = lower_bound(census(5), [KAnonymity(10**9)], suppressible=True)
+        assert bound.loss == pytest.approx(1)
+
+    def test_unknown_effort(self):
+        with pytest.raises(PolicyError, match="effort: expected one of instant, fast"):
+            lower_bound(census(5), [KAnonymity(2)], effort="utmost")
+
+    def test_manifest_rounds_down(self):
+        bound = Bound(0.0123456789999, "dual", 0.99999)
+        assert bound.to_dict() == {"loss": 0.012345678, "rung": "dual", "resolved": 0.9999}
