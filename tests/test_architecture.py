@@ -14,7 +14,7 @@ import shoal
 SOURCE = Path(shoal.__file__).parent
 
 LAYERS = [
-    ["_version", "errors", "kernels"],
+    ["_version", "errors", "effort", "kernels"],
     ["policy", "hierarchy", "table", "cooccurrence"],
     ["coarsen", "values", "classes", "read", "_census", "_census_tables"],
     ["write", "frames", "encode", "recode", "datasets"],

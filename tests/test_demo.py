@@ -104,4 +104,4 @@ def test_plain_letters_where_the_output_has_no_others(tmp_path: Path) -> None:
     environment = {"PYTHONIOENCODING": "ascii", "PATH": ""}
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, env=environment, check=True)
     assert done.stdout.isascii()
-    assert b"##" in done.stdout
+    assert b"#." in done.stdout  # a bar, of one piece: little is lost

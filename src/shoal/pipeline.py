@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from shoal.bounds import Bound, lower_bound
 from shoal.budget import best_l, strongest
 from shoal.classes import class_ids, class_sizes
+from shoal.effort import DEFAULT, longer
 from shoal.encode import encode
 from shoal.errors import InfeasibleError, PolicyError, ShoalWarning
 from shoal.frames import to_arrow
@@ -49,6 +50,8 @@ Progress = Callable[..., None]
 
 BOUND_SHARE = 0.25
 """Of the time that is given, what goes into the bound."""
+BOUND_SECONDS = {"instant": 0.5, "fast": 4.0, "normal": 25.0, "max": 300.0}
+"""What a bound may take where no time is given, at 30,000 records; it is valid when stopped."""
 
 
 def _unwatched(stage: str, done: float, total: float, loss: float | None = None) -> None:
@@ -180,11 +183,14 @@ def _bound(table: EncodedTable, policy: Policy, report: Report) -> Bound | None:
     if not _proves(policy, method):
         return None
     report("bound", 0, 1)
-    seconds = None if policy.seconds is None else policy.seconds * BOUND_SHARE
+    effort = policy.effort or (DEFAULT if policy.seconds is None else "max")
+    seconds = BOUND_SECONDS[effort] * max(1.0, longer(table.n))
+    if policy.seconds is not None:
+        seconds = policy.seconds * BOUND_SHARE
     return lower_bound(
         table.suppressing() if _recoding(policy, method) == "suppress" else table,
         models,
-        effort=policy.effort or ("fast" if seconds is None else "max"),
+        effort=effort,
         seconds=seconds,
         progress=lambda done, total: report("bound", done, total),
         suppressible=policy.max_suppressed is not None,

@@ -35,6 +35,8 @@ class Bed(NamedTuple):
     left: np.ndarray  # int64: records that have no group yet
     group: np.ndarray  # int64: records of the group that grows, then a candidate
     remaining: np.ndarray  # int64: histogram of the records in `left`
+    most: np.ndarray  # int64 (rules,): how often a value may occur in the group
+    spare: np.ndarray  # int64 (rules,): the same in what the group leaves behind
     box: Box
     low: np.ndarray  # int32 (groups, d): boxes of grown groups
     high: np.ndarray  # int32 (groups, d)
@@ -50,6 +52,8 @@ def new_bed(prices, secrets, records):
         np.zeros(records, np.int64),
         np.zeros(records, np.int64),
         np.zeros(int(secrets.rules.start[-1]), np.int64),
+        np.zeros(len(secrets.rules.kind), np.int64),
+        np.zeros(len(secrets.rules.kind), np.int64),
         new_box(prices),
         np.zeros((groups, d), np.int32),
         np.zeros((groups, d), np.int32),
@@ -81,10 +85,10 @@ def fits(secrets, tally, record, size):
             continue
         v = secrets.value[record, rules.column[r]]
         count = tally.histogram[v]
-        if kind == FREQUENCY or kind == ALPHA:
+        if kind in (FREQUENCY, ALPHA):
             if count + 1 > _most(rules, r, goal):
                 return False
-        elif kind == DISTINCT or kind == ENTROPY or kind == RECURSIVE:
+        elif kind in (DISTINCT, ENTROPY, RECURSIVE):
             least = np.int64(rules.x[r]) if kind == RECURSIVE else rules.a[r]
             if count > 0:
                 distinct = 0
@@ -105,47 +109,64 @@ def fits(secrets, tally, record, size):
 
 
 @inner_borrowed
-def _must(secrets, bed, tally, record, rest):
-    """Whether a rest of so many records would fail if this record's value stayed in it."""
+def _set_limits(secrets, bed, goal, rest):
+    """Note how often a value may occur in a group of `goal` members, and in a rest of so many.
+
+    Gives the surplus: records that the rest cannot hold, because their values are frequent.
+    """
     rules = secrets.rules
+    surplus = 0
+    for r in range(len(rules.kind)):
+        if rules.kind[r] == FREQUENCY or rules.kind[r] == ALPHA:
+            bed.most[r] = _most(rules, r, goal)
+            bed.spare[r] = _most(rules, r, rest)
+            column = rules.column[r]
+            for v in range(rules.start[column], rules.start[column + 1]):
+                surplus += max(np.int64(0), bed.remaining[v] - bed.spare[r])
+    return surplus
+
+
+@inner_borrowed
+def _surplus_of(secrets, bed, record):
+    """By how much the surplus falls with this record: above 0 where the group must take it."""
+    rules = secrets.rules
+    surplus = 0
+    for r in range(len(rules.kind)):
+        counts = rules.kind[r] == FREQUENCY or rules.kind[r] == ALPHA
+        if counts and bed.remaining[secrets.value[record, rules.column[r]]] > bed.spare[r]:
+            surplus += 1
+    return surplus
+
+
+@inner_borrowed
+def _allowed(secrets, tally, bed, record, size, only_musts):
+    """Whether the group may take this record: `fits`, by the limits noted if they suffice."""
+    rules = secrets.rules
+    wanted = not only_musts
+    others = False
     for r in range(len(rules.kind)):
         if rules.kind[r] == FREQUENCY or rules.kind[r] == ALPHA:
             v = secrets.value[record, rules.column[r]]
-            if bed.remaining[v] > _most(rules, r, rest):
-                return True
-    return False
+            if tally.histogram[v] >= bed.most[r]:
+                return False
+            wanted = wanted or bed.remaining[v] > bed.spare[r]
+        elif rules.kind[r] != SIZE:
+            others = True
+    return wanted and (not others or fits(secrets, tally, record, size))
 
 
 @inner_borrowed
-def _something_must(secrets, bed, members, rest):
-    """Whether some value is too frequent in what remains for a rest of so many records."""
-    rules = secrets.rules
-    for r in range(len(rules.kind)):
-        if rules.kind[r] == FREQUENCY or rules.kind[r] == ALPHA:
-            most = _most(rules, r, rest)
-            column = rules.column[r]
-            for v in range(rules.start[column], rules.start[column + 1]):
-                if bed.remaining[v] > most:
-                    return True
-    return False
-
-
-@inner_borrowed
-def _cheapest(prices, records, secrets, tally, bed, left, size, only_musts, rest):
+def _cheapest(prices, records, secrets, tally, bed, left, size, only_musts):
     """Position in `left` of the record that keeps the box cheapest, or FAILED."""
     free = box_price(prices, bed.box)
     best = np.inf
     where = np.int64(FAILED)
     for j in range(left):
         record = bed.left[j]
+        if not secrets.plain and not _allowed(secrets, tally, bed, record, size, only_musts):
+            continue
         price = price_with(prices, records[record], bed.box, best)
-        if price < best and (
-            secrets.plain
-            or (
-                (not only_musts or _must(secrets, bed, tally, record, rest))
-                and fits(secrets, tally, record, size)
-            )
-        ):
+        if price < best:
             best = price
             where = np.int64(j)
             if price <= free:
@@ -209,18 +230,21 @@ def grow(prices, records, secrets, tally, bed, random, members, out, ends):
         done = secrets.plain and smallest == 1
         if not secrets.plain:
             done = size >= smallest and tally_holds(secrets, tally)
+        rest = np.int64(-1)
+        surplus = 0
         while not done and left > 0:
-            rest = left + size - max(smallest, size + 1)
-            forced = not secrets.plain and _something_must(secrets, bed, m, rest)
-            where = _cheapest(
-                prices, records, secrets, tally, bed, left, smallest, forced, rest
-            )
+            if not secrets.plain and rest != left + size - max(smallest, size + 1):
+                # what the group must leave behind: the same until it is of the smallest size
+                rest = left + size - max(smallest, size + 1)
+                surplus = _set_limits(secrets, bed, max(smallest, size + 1), rest)
+            forced = surplus > 0
+            where = _cheapest(prices, records, secrets, tally, bed, left, smallest, forced)
             if where == FAILED and forced:
-                where = _cheapest(
-                    prices, records, secrets, tally, bed, left, smallest, False, rest
-                )
+                where = _cheapest(prices, records, secrets, tally, bed, left, smallest, False)
             if where == FAILED:
                 break
+            if surplus > 0:
+                surplus -= _surplus_of(secrets, bed, bed.left[where])
             record = _take(secrets, tally, bed, where, left, size)
             extend_box(prices, records[record], bed.box)
             left -= 1
@@ -272,9 +296,7 @@ def _next_seed(prices, records, bed, random, left):
 
 
 @inner_borrowed
-def _place_leftovers(
-    prices, records, secrets, tally, bed, left, out, ends, groups, filled, total
-):
+def _place_leftovers(prices, records, secrets, tally, bed, left, out, ends, groups, filled, total):
     """Each leftover record into the group in which it costs least; infinite if one finds none."""
     for j in range(left):
         record = bed.left[j]

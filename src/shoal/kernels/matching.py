@@ -1,10 +1,10 @@
-"""Many groups at once exchange parts, as cheaply as can be.
+"""Groups trade records that can stand for each other, as cheaply as can be.
 
-Every group of a pool is divided into a core and a part it offers; each core then
-takes one of the parts, its own or another's. Which core takes which is an
-assignment problem, solved exactly: the groups are never dearer than before, and
-exchanges in a ring of many groups are found that no pair of groups would make.
-A pair of core and part that fails a rule is as good as infinitely dear.
+Records of one kind (the same sensitive values) may change places between groups
+whatever the models ask: no group's histogram changes. Every group of a pool offers
+one record of that kind; who takes which is an assignment problem, solved exactly.
+So groups are never dearer than before, and exchanges in a ring of many groups are
+found that no two of them would make.
 """
 
 from typing import NamedTuple
@@ -13,179 +13,109 @@ import numpy as np
 
 from shoal.kernels.assigning import Assignment, assign, new_assignment
 from shoal.kernels.jit import inner_borrowed
-from shoal.kernels.pricing import SET, Box, extend_box, range_price, set_price, start_box
-from shoal.kernels.random import below, fraction
-from shoal.kernels.tally import clear_tally, count_record, tally_holds
+from shoal.kernels.pricing import Box, extend_box, new_box, price_with, start_box
 
-MATCHED = 64
-"""Groups of a pool at most."""
-SHORTEST = 8  # records of a pool for each group, at least
+MATCHED = 32
+"""Groups that trade at once, at most: the work grows with the square of it, and more."""
+TINY = 1e-9
+"""Gains below this share of the price are rounding."""
 
 
-class Halves(NamedTuple):
-    """Scratch: groups that are halved, boxes of their halves, and what each pair costs."""
+class Market(NamedTuple):
+    """Scratch: groups that trade, what each offers, and what each would cost with each."""
 
     group: np.ndarray  # int64 (MATCHED,)
-    member: np.ndarray  # int64 (records,): group by group, its core first
-    draft: np.ndarray  # int64 (records,)
+    offered: np.ndarray  # int64 (MATCHED,): a record of each group
+    member: np.ndarray  # int64 (records,): records group by group, the one offered last
     start: np.ndarray  # int64 (MATCHED + 1,): where each group begins in `member`
-    kept: np.ndarray  # int64 (MATCHED,): records of its core
-    low: np.ndarray  # int32 (2 * MATCHED, d): boxes of cores, then of parts
-    high: np.ndarray  # int32 (2 * MATCHED, d)
-    bits: np.ndarray  # uint64 (2 * MATCHED, words)
-    cost: np.ndarray  # float64 (MATCHED, MATCHED): of core g with part h
-    noisy: np.ndarray  # float64 (MATCHED, MATCHED)
+    cost: np.ndarray  # float64 (MATCHED, MATCHED): of group g with the record of group h
+    box: Box
     found: Assignment
 
 
-def new_halves(prices, records):
-    """Room for pools of so many records."""
-    d = len(prices.form)
-    return Halves(
+def new_market(prices, records):
+    """Room for groups of so many records in all."""
+    return Market(
         np.zeros(MATCHED, np.int64),
-        np.zeros(records, np.int64),
+        np.zeros(MATCHED, np.int64),
         np.zeros(records, np.int64),
         np.zeros(MATCHED + 1, np.int64),
-        np.zeros(MATCHED, np.int64),
-        np.zeros((2 * MATCHED, d), np.int32),
-        np.zeros((2 * MATCHED, d), np.int32),
-        np.zeros((2 * MATCHED, prices.words), np.uint64),
         np.zeros((MATCHED, MATCHED), np.float64),
-        np.zeros((MATCHED, MATCHED), np.float64),
+        new_box(prices),
         new_assignment(MATCHED),
     )
 
 
 @inner_borrowed
-def offer_values(secrets, salt, members):
-    """Reorder a group in place: records of half of the values are offered, they come last.
-
-    Which half follows from `salt`, the same for every group of a pool, so that cores
-    lack what the parts have. Gives how many records are kept.
-    """
-    kept = 0
-    for i in range(len(members)):
-        record = members[i]
-        mixed = (np.uint64(secrets.value[record, 0]) + np.uint64(1)) * salt
-        if mixed >> np.uint64(63) == np.uint64(0):
-            members[i] = members[kept]
-            members[kept] = record
-            kept += 1
-    return kept
+def price_trades(prices, records, market, g, others, count):
+    """Fill row g of ``market.cost``: its `others` with each of the records offered."""
+    box = market.box
+    start_box(prices, records[others[0]], box)
+    for i in range(1, len(others)):
+        extend_box(prices, records[others[i]], box)
+    for h in range(count):
+        price = price_with(prices, records[market.offered[h]], box, np.inf)
+        market.cost[g, h] = (len(others) + 1) * price
 
 
 @inner_borrowed
-def offer_one(members, i):
-    """Reorder a group in place: the record at place i is offered."""
-    last = len(members) - 1
-    record = members[i]
-    members[i] = members[last]
-    members[last] = record
-    return last
+def trade(market, count):
+    """Assign the records offered to the groups; gives the gain, 0 if all stays as it is."""
+    before = 0.0
+    for g in range(count):
+        before += market.cost[g, g]
+    gain = before - assign(market.cost, count, market.found)
+    return gain if gain > TINY * before else 0.0
 
 
 @inner_borrowed
-def _box_of(prices, records, members, low, high, bits):
-    box = Box(low, high, bits)
-    start_box(prices, records[members[0]], box)
-    for i in range(1, len(members)):
-        extend_box(prices, records[members[i]], box)
-
-
-@inner_borrowed
-def _ones(word):
+def _offer(secrets, market, kind, members, ends, parts):
+    """Groups with others and a record of this kind, moved to their end: their number."""
     count = 0
-    while word != np.uint64(0):
-        word &= word - np.uint64(1)
-        count += 1
+    begin = 0
+    for p in range(parts):
+        last = ends[p] - 1
+        place = begin
+        while place <= last and secrets.kin[members[place]] != kind:
+            place += 1
+        if begin < last and place <= last and count < MATCHED:
+            record = members[place]
+            members[place] = members[last]
+            members[last] = record
+            market.group[count] = p
+            market.offered[count] = record
+            count += 1
+        begin = ends[p]
     return count
 
 
 @inner_borrowed
-def _price_of_both(prices, halves, g, h):
-    """Price of the box around two boxes."""
-    price = 0.0
-    for a in range(len(prices.form)):
-        if prices.form[a] == SET:
-            distinct = 0
-            first = prices.start[a]
-            for w in range(first, first + (prices.size[a] + 63) // 64):
-                distinct += _ones(halves.bits[g, w] | halves.bits[h, w])
-            price += set_price(prices, a, distinct)
-        else:
-            low = min(halves.low[g, a], halves.low[h, a])
-            price += range_price(prices, a, low, max(halves.high[g, a], halves.high[h, a]))
-    return price
+def _first_of_kin(secrets, members, i):
+    """Position of the first record of the same kind as the one at i."""
+    first = 0
+    while secrets.kin[members[first]] != secrets.kin[members[i]]:
+        first += 1
+    return first
 
 
 @inner_borrowed
-def _both_hold(secrets, tally, core, part):
-    if secrets.plain:
-        return len(core) + len(part) >= secrets.rules.smallest
-    clear_tally(tally)
-    for record in core:
-        count_record(secrets, tally, record)
-    for record in part:
-        count_record(secrets, tally, record)
-    return tally_holds(secrets, tally)
-
-
-@inner_borrowed
-def price_pairs(prices, records, secrets, tally, halves, count, never):
-    """Fill ``halves.cost`` for so many groups; `never` stands where a rule fails."""
-    member, start, kept = halves.member, halves.start, halves.kept
-    for g in range(count):
-        h = MATCHED + g
-        middle = start[g] + kept[g]
-        core, part = member[start[g] : middle], member[middle : start[g + 1]]
-        _box_of(prices, records, core, halves.low[g], halves.high[g], halves.bits[g])
-        _box_of(prices, records, part, halves.low[h], halves.high[h], halves.bits[h])
-    for g in range(count):
-        core = member[start[g] : start[g] + kept[g]]
-        for h in range(count):
-            part = member[start[h] + kept[h] : start[h + 1]]
-            if g == h or _both_hold(secrets, tally, core, part):
-                price = _price_of_both(prices, halves, g, MATCHED + h)
-                halves.cost[g, h] = (len(core) + len(part)) * price
-            else:
-                halves.cost[g, h] = never
-
-
-@inner_borrowed
-def match(halves, random, count, never, temperature):
-    """Assign parts to cores at the least price, up to chance; gives the gain.
-
-    Every possible pair seems dearer by a random amount of about `temperature`.
-    """
-    before = 0.0
-    for g in range(count):
-        before += halves.cost[g, g]
-        for h in range(count):
-            cost = halves.cost[g, h]
-            if cost < never and temperature > 0.0:
-                cost += temperature * fraction(random)
-            halves.noisy[g, h] = cost
-    assign(halves.noisy, count, halves.found)
-    after = 0.0
-    for h in range(count):
-        after += halves.cost[halves.found.row[h + 1] - 1, h]
-    return before - after
-
-
-@inner_borrowed
-def join_halves(halves, g, h):
-    """Records of core g with part h, in ``halves.draft``; gives their number."""
-    size = 0
-    for i in range(halves.start[g], halves.start[g] + halves.kept[g]):
-        halves.draft[size] = halves.member[i]
-        size += 1
-    for i in range(halves.start[h] + halves.kept[h], halves.start[h + 1]):
-        halves.draft[size] = halves.member[i]
-        size += 1
-    return size
-
-
-__all__ = [
-    "MATCHED", "Halves", "below", "join_halves", "match", "new_halves", "offer_one",
-    "offer_values", "price_pairs",
-]  # fmt: skip
+def polish(prices, records, secrets, market, members, ends, parts):
+    """Let the groups of a pool trade, kind after kind, in place; gives the gain."""
+    gained = 0.0
+    for i in range(ends[parts - 1]):
+        if _first_of_kin(secrets, members, i) < i:
+            continue
+        count = _offer(secrets, market, secrets.kin[members[i]], members, ends, parts)
+        if count < 2:
+            continue
+        for g in range(count):
+            p = market.group[g]
+            begin = ends[p - 1] if p > 0 else 0
+            price_trades(prices, records, market, g, members[begin : ends[p] - 1], count)
+        gain = trade(market, count)
+        if gain > 0.0:
+            gained += gain
+            for h in range(count):
+                g = market.found.row[h + 1] - 1
+                members[ends[market.group[g]] - 1] = market.offered[h]
+    return gained

@@ -11,10 +11,17 @@ import numpy as np
 
 from shoal.kernels.growing import FAILED, fits
 from shoal.kernels.jit import inner_borrowed
-from shoal.kernels.pricing import Box, SET, box_price, extend_box, price_with, range_price, start_box
+from shoal.kernels.pricing import (
+    SET,
+    Box,
+    box_price,
+    extend_box,
+    price_with,
+    range_price,
+    start_box,
+)
 from shoal.kernels.random import below, fraction
 from shoal.kernels.tally import clear_tally, count_record, tally_holds
-
 
 NO_CODE = -1
 MOST_SHED = 0.4
@@ -183,9 +190,11 @@ def _join(prices, records, cores, g, record):
 
 
 @inner_borrowed
-def regrow(prices, records, secrets, tally, cores, random, members, starts, kept, count, bonus, out, ends):  # fmt: skip
-    """Divide the members of `count` groups anew; ``starts`` are where each begins in `members`,
-    and ``kept`` how many of them, the first, it keeps.
+def regrow(prices, records, secrets, tally, cores, members, starts, kept, count, bonus, out, ends):
+    """Divide the members of `count` groups anew, each with the records that it keeps.
+
+    ``starts`` are where each group begins in `members`, and ``kept`` how many of its
+    records, the first, it keeps.
 
     Fills ``out`` and ``ends`` as `grow` does, and gives the number of groups (or FAILED) and
     the total price.

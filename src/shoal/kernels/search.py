@@ -14,6 +14,7 @@ import numpy as np
 from shoal.kernels.growing import FAILED, grow
 from shoal.kernels.guillotine import cut_down
 from shoal.kernels.jit import BORROWED, kernel
+from shoal.kernels.matching import polish
 from shoal.kernels.neighbours import NOBODY
 from shoal.kernels.pricing import members_price
 from shoal.kernels.random import below, fraction
@@ -24,6 +25,11 @@ WIDEST = 16
 """Groups in one pool at most."""
 TRIES = 3
 """Neighbours asked for each further group of the pool."""
+
+HOPEFUL = 1.15
+"""Grown groups up to so many times as dear as before are worth trades between them."""
+RIVALS = 4
+"""Where values count, the dearest of so many groups is pooled: half of them hold all loss."""
 
 
 class Groups(NamedTuple):
@@ -77,14 +83,15 @@ def link_groups(prices, records, order, offsets, groups, box):
     total = 0.0
     for g in range(len(offsets) - 1):
         members = order[offsets[g] : offsets[g + 1]]
-        _link(groups, g, members)
+        link_group(groups, g, members)
         groups.price[g] = len(members) * members_price(prices, records, members, box)
         total += groups.price[g]
     return total
 
 
 @kernel(**BORROWED, no_cpython_wrapper=True)
-def _link(groups, g, members):
+def link_group(groups, g, members):
+    """Make these records group g."""
     groups.head[g] = NONE
     for i in range(len(members) - 1, -1, -1):
         record = members[i]
@@ -95,16 +102,22 @@ def _link(groups, g, members):
 
 
 @kernel(**BORROWED, no_cpython_wrapper=True)
-def _draw_pool(prices, records, groups, graph, random, region, width, least, shedding, pool):
+def _draw_pool(
+    prices, records, groups, graph, random, region, width, least, shedding, rivals, pool
+):  # fmt: skip
     """A random group of the region and some near ones: their number and records."""
     room = len(pool.members)
     n = len(groups.of)
+    asked = 0
     first = NONE
     for _ in range(64):
         g = groups.of[below(random, n)]
         if groups.region[g] == region and groups.size[g] <= room:
-            first = g
-            break
+            if first == NONE or groups.price[g] > groups.price[first]:
+                first = g
+            asked += 1
+            if asked >= rivals:
+                break
     if first == NONE:
         return 0, 0
     pool.groups[0] = first
@@ -144,9 +157,7 @@ def _draw_pool(prices, records, groups, graph, random, region, width, least, she
             pool.kept[chosen] = filled - begin
             if shedding:
                 slab = below(random, 3) == 0
-                pool.kept[chosen] = shed(
-                    prices, records, random, pool.members[begin:filled], slab
-                )
+                pool.kept[chosen] = shed(prices, records, random, pool.members[begin:filled], slab)
             chosen += 1
     pool.starts[chosen] = filled
     return chosen, filled
@@ -176,15 +187,15 @@ def _replace(prices, records, groups, region, pool, chosen, members, parts, box)
         g = groups.free[region, groups.frees[region]]
         part = members[begin : pool.ends[p]]
         begin = pool.ends[p]
-        _link(groups, g, part)
+        link_group(groups, g, part)
         groups.price[g] = len(part) * members_price(prices, records, part, box)
         groups.region[g] = region
 
 
 @kernel(**BORROWED)
 def search_region(
-    prices, records, secrets, tally, bench, bed, cores, graph, groups, pool, random, region, steps,
-    hot, cold, width, cutting, regrowing, bonus,
+    prices, records, secrets, tally, bench, bed, cores, market, graph, groups, pool, random, region,
+    steps, hot, cold, width, cutting, regrowing, bonus,
 ):  # fmt: skip
     """So many steps in one region; gives by how much the total price fell.
 
@@ -192,13 +203,14 @@ def search_region(
     in one pool, `cutting` the share of pools that are cut and not grown.
     """
     gained = 0.0
+    rivals = 1 if secrets.plain else RIVALS
     least = max(np.int64(1), secrets.rules.smallest)
     for step in range(steps):
         dice = fraction(random)
         regrows = cutting <= dice < cutting + regrowing
         chosen, filled = _draw_pool(
             prices, records, groups, graph, random, region, 2 + below(random, width - 1),
-            least, regrows, pool,
+            least, regrows, rivals, pool,
         )  # fmt: skip
         if chosen == 0 or (chosen == 1 and filled < 2 * least):
             continue
@@ -214,12 +226,10 @@ def search_region(
             continue
         members = pool.members[:filled]
         if dice < cutting or chosen == 1:
-            parts, after = cut_down(
-                prices, records, secrets, tally, bench, members, 0, pool.ends
-            )
+            parts, after = cut_down(prices, records, secrets, tally, bench, members, 0, pool.ends)
         elif regrows:
             parts, after = regrow(
-                prices, records, secrets, tally, cores, random, members, pool.starts, pool.kept,
+                prices, records, secrets, tally, cores, members, pool.starts, pool.kept,
                 chosen, bonus, pool.grown, pool.ends,
             )  # fmt: skip
             if parts == FAILED:
@@ -232,15 +242,15 @@ def search_region(
             if parts == FAILED:
                 continue
             members = pool.grown[:filled]
+            if not secrets.plain and after < HOPEFUL * before:
+                after -= polish(prices, records, secrets, market, members, pool.ends, parts)
         temperature = hot * (cold / hot) ** (step / steps) if hot > 0.0 else 0.0
         begin = 0
         for p in range(parts):
             value += promise(pool.ends[p] - begin, least, bonus)
             begin = pool.ends[p]
         better = before - after + value
-        if better >= 0.0 or (
-            temperature > 0.0 and fraction(random) < np.exp(better / temperature)
-        ):
+        if better >= 0.0 or (temperature > 0.0 and fraction(random) < np.exp(better / temperature)):
             gained += before - after
             _replace(prices, records, groups, region, pool, chosen, members, parts, bench.box)
     return gained

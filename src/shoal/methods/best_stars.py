@@ -1,0 +1,208 @@
+"""The search of `best` for tables released with stars: each record chooses what it keeps.
+
+See `shoal.kernels.starring`. It serves few attributes and models that count (k,
+l by frequency, alpha); all others are searched group by group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.classes import class_ids
+from shoal.kernels.grouping import dense_ids
+from shoal.kernels.random import random_state
+from shoal.kernels.starring import NONE, Asked, Cells, Trail, count_cells, search_patterns
+from shoal.methods.improving import shares
+from shoal.models import AlphaK, FrequencyL, KAnonymity, UniqueDistinctL
+from shoal.models.base import Model
+from shoal.table import EncodedTable, Partition, extents
+
+__all__ = ["StarImprover", "asked_by", "only_stars", "starred"]
+
+Ids = NDArray[np.int64]
+
+MOST_ENTRIES = 80_000_000
+"""Entries of the largest array: some hundred megabytes."""
+MOST_ATTRIBUTES = 12
+HEAT = 0.5
+"""Temperature at the beginning, in stars; it falls to 0."""
+
+
+def asked_by(models: Sequence[Model], table: EncodedTable) -> Asked | None:
+    """What the models ask of each group, if that can be told by counting; else None."""
+    k, share = 1, Fraction(1)
+    for model in models:
+        if isinstance(model, UniqueDistinctL):
+            return None
+        if isinstance(model, KAnonymity | AlphaK):
+            k = max(k, model.k)
+        elif not isinstance(model, FrequencyL):
+            return None
+        if isinstance(model, AlphaK):
+            share = min(share, Fraction(model.alpha))
+        elif isinstance(model, FrequencyL):
+            share = min(share, Fraction(1, model.l))
+    if table.person is not None or (share < 1 and len(table.sensitive) != 1):
+        return None
+    return Asked(k, share.numerator, share.denominator)
+
+
+def only_stars(table: EncodedTable) -> bool:
+    """Whether the table is released with exact values and stars only."""
+    return bool(table.qi) and all(column.suppressed for column in table.qi)
+
+
+def starred(table: EncodedTable, partition: Partition) -> NDArray[np.bool_]:
+    """Which records have a star."""
+    found = np.zeros(table.n, dtype=np.bool_)
+    for _, same in _kept_by_record(table, partition):
+        found |= ~same
+    return found
+
+
+class StarImprover:
+    """A table and patterns of its records that only get cheaper from one stage to the next."""
+
+    pace = 6.0
+    """Microseconds of a step."""
+
+    def __init__(self, table: EncodedTable, asked: Asked, seed: int, start: Partition) -> None:
+        self.table = table
+        self.asked = asked
+        self.seed = seed
+        self.steps = 0
+        self.rounds = 0
+        patterns = _patterns_of(table, start)
+        self.active = np.flatnonzero(patterns + 1 < 2 ** len(table.qi))
+        self.cells = _cells(table, asked, self.active)
+        self._begin(patterns)
+        most = 64 + 4 * (asked.k + asked.whole // asked.share)
+        self.trail = Trail(np.zeros(most, dtype=np.int64), np.zeros(most, dtype=np.int64))
+
+    @classmethod
+    def fits(cls, table: EncodedTable) -> bool:
+        """Whether all patterns of the table fit into memory."""
+        d = len(table.qi)
+        values = table.sensitive[0].size if table.sensitive else 1
+        return d <= MOST_ATTRIBUTES and _most_cells(table) * values + table.n * 2**d < MOST_ENTRIES
+
+    @property
+    def loss(self) -> float:
+        """GCP of the patterns as they are."""
+        return self.total / max(1e-300, self.table.n * float(self.table.costs.weight.sum()))
+
+    def partition(self) -> Partition:
+        """Records in the same cell are a group."""
+        cells = self.cells
+        key = cells.cell[cells.now, np.arange(self.table.n)].astype(np.int64)
+        ids = np.empty(self.table.n, dtype=np.int64)
+        dense_ids(key, ids)
+        return Partition.from_group_ids(ids)
+
+    @property
+    def searched(self) -> int:
+        """Records that the search begins at."""
+        return len(self.active)
+
+    def improve(
+        self, steps: int, rounds: int, watch: Callable[[int, float], None], until: float | None
+    ) -> None:
+        """Search, and keep the result if it is better; see `Improver.improve`."""
+        best, total = self.cells.now.copy(), self.total
+        each = max(1, steps // rounds)
+        for done, share in enumerate(shares(rounds, until)):
+            self._round(each, share)
+            watch(done + 1, self.loss)
+            if self.total < total:
+                best[:] = self.cells.now
+                total = self.total
+        if self.total > total:
+            self._begin(best)
+
+    def _round(self, steps: int, share: float) -> None:
+        random = random_state(self.seed, self.rounds)
+        heat = HEAT * (1.0 - share) ** 2
+        self.total -= search_patterns(
+            self.cells, self.asked, self.trail, random, self.active, steps, heat
+        )
+        self.rounds += 1
+        self.steps += steps
+
+    def _begin(self, patterns: Ids) -> None:
+        self.cells.now[:] = patterns
+        self.cells.count[:] = 0
+        self.cells.size[:] = 0
+        self.cells.head[:] = NONE
+        count_cells(self.cells)
+        self.total = float(self.cells.price[patterns].sum())
+
+
+def _kept(pattern: int, attributes: int) -> list[int]:
+    return [a for a in range(attributes) if pattern >> a & 1]
+
+
+def _most_cells(table: EncodedTable) -> int:
+    """No fewer than there are cells of all patterns."""
+    sizes = [c.size for c in table.qi]
+    return sum(
+        min(table.n, int(np.prod([float(sizes[a]) for a in _kept(p, len(sizes))])))
+        for p in range(2 ** min(len(sizes), MOST_ATTRIBUTES))
+    )
+
+
+def _cells(table: EncodedTable, asked: Asked, active: Ids) -> Cells:
+    d, n = len(table.qi), table.n
+    cell = np.empty((2**d, n), dtype=np.int32)
+    price = np.zeros(2**d)
+    first = 0
+    for pattern in range(2**d):
+        kept = _kept(pattern, d)
+        ids, count = class_ids(((table.qi[a].codes, table.qi[a].size) for a in kept), n)
+        cell[pattern] = ids + first
+        first += count
+        price[pattern] = sum(table.qi[a].weight for a in range(d) if a not in kept)
+    # records with stars come first in every cell: they are the ones that gain by a move
+    others = np.setdiff1d(np.arange(n), active)
+    sequence = np.concatenate([active, others])
+    whole = Partition.from_group_ids(cell[:, sequence].reshape(-1))
+    middle = whole.offsets[:-1] + np.bincount(cell[:, active].reshape(-1), minlength=first)
+    counted = asked.share < asked.whole
+    value = table.sensitive[0].codes if counted else np.zeros(n, dtype=np.int32)
+    values = table.sensitive[0].size if counted else 1
+    return Cells(
+        price=price,
+        cell=cell,
+        start=whole.offsets,
+        member=sequence[whole.order % n].astype(np.int32),
+        middle=middle,
+        value=value.astype(np.int64),
+        count=np.zeros((first, values), dtype=np.int32),
+        size=np.zeros(first, dtype=np.int64),
+        now=np.zeros(n, dtype=np.int64),
+        head=np.zeros(first, dtype=np.int32),
+        next=np.zeros(n, dtype=np.int32),
+        last=np.zeros(n, dtype=np.int32),
+    )
+
+
+def _patterns_of(table: EncodedTable, start: Partition) -> Ids:
+    """What the groups of a partition keep, as patterns; they are made cells by that."""
+    patterns = np.zeros(table.n, dtype=np.int64)
+    for a, same in _kept_by_record(table, start):
+        patterns |= same.astype(np.int64) << a
+    return patterns
+
+
+def _kept_by_record(
+    table: EncodedTable, partition: Partition
+) -> Iterator[tuple[int, NDArray[np.bool_]]]:
+    """For each attribute, whose groups have but one value of it."""
+    for a, column in enumerate(table.qi):
+        low, high = extents(column, partition)
+        same = np.empty(table.n, dtype=np.bool_)
+        same[partition.order] = np.repeat(low == high, partition.sizes)
+        yield a, same
