@@ -82,9 +82,6 @@ def behind(table: EncodedTable, policy: Policy, names: list[str]) -> None:
         assert found <= loss(table, other) + 1e-9, name
 
 
-@pytest.mark.xfail(
-    strict=False, reason="grown groups never take in more than they need: {2,2,4} around {3,3,3,3}"
-)
 @settings(deadline=None, max_examples=20, phases=NO_SHRINKING)
 @given(problems(40, "generalise"))
 def test_no_other_method_loses_less(problem: tuple[EncodedTable, Policy]) -> None:

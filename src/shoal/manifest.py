@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from shoal._version import __version__
 from shoal.errors import InputError
-from shoal.metrics.loss import Loss, with_suppressed
+from shoal.metrics.loss import Loss
 from shoal.policy import MODEL_SETTINGS, Policy
 from shoal.publish import Published
 from shoal.table import EncodedTable

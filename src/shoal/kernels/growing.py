@@ -260,6 +260,16 @@ def grow(prices, records, secrets, tally, bed, random, members, out, ends):
                 left += 1
             break
         price = box_price(prices, bed.box)
+        if secrets.plain and below(random, 4) == 0:
+            # whoever lies inside costs nothing: what is left may do better without them
+            j = 0
+            while j < left and left > smallest:
+                if price_with(prices, records[bed.left[j]], bed.box, np.inf) <= price:
+                    _take(secrets, tally, bed, j, left, size)
+                    left -= 1
+                    size += 1
+                else:
+                    j += 1
         _keep_box(bed, groups, price)
         for i in range(size):
             out[filled] = bed.group[i]

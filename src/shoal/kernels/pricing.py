@@ -183,6 +183,18 @@ def members_price(prices, records, members, box):
 
 
 __all__ = [
-    "Box", "Prices", "SET", "SPAN", "TREE", "box_price", "extend_box", "members_price", "new_box",
-    "pair_price", "price_with", "prices_of", "range_price", "start_box",
+    "SET",
+    "SPAN",
+    "TREE",
+    "Box",
+    "Prices",
+    "box_price",
+    "extend_box",
+    "members_price",
+    "new_box",
+    "pair_price",
+    "price_with",
+    "prices_of",
+    "range_price",
+    "start_box",
 ]  # fmt: skip

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.effort import DEFAULT, USUAL
 from shoal.methods.base import Method, Options, Outcome, Run
 from shoal.methods.best_stars import StarImprover, asked_by, only_stars, starred
 from shoal.methods.best_starts import strongest_start
@@ -30,12 +31,10 @@ __all__ = ["EFFORTS", "Best", "BestOptions"]
 EFFORTS = {"instant": 0.4, "fast": 3.0, "normal": 27.0, "max": 270.0}
 """Each effort adds a stage to the one before it: about so many seconds on two cores at
 `USUAL` records. A stage counts steps, not seconds, so that its result can be repeated."""
-USUAL = 30_000
 GROWTH = 0.07
 """Longer tables get hardly more steps, as each takes longer: their records are in no cache."""
 ROUNDS = {"instant": 4, "fast": 12, "normal": 60, "max": 300}
 LEAST_STEPS = 500
-DEFAULT = "fast"
 
 
 class BestOptions(Options):

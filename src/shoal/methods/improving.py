@@ -60,8 +60,8 @@ HEAT = 5.0
 """Temperature at the beginning, in prices of a mean record; it falls to 0."""
 WIDTH = 4
 """Groups of a pool at most."""
-CUTTING = 0.1
-REGROWING = 0.85
+CUTTING = 0.15
+REGROWING = 0.75
 """Shares of the pools that are cut and regrown; the others are grown."""
 VALUED_HEAT = 3.0
 VALUED_WIDTH = 8
