@@ -146,15 +146,15 @@ def _show(found: Comparison) -> None:
     from shoal.grid import BOUND
 
     made = [row for row in found.rows if row.method != BOUND]
-    losses = [(row.k, row.l, row.gcp) for row in made if row.gcp is not None]
-    best = {(k, l): min(loss for *asked, loss in losses if asked == [k, l]) for k, l, _ in losses}
+    losses = [(row.asked, row.gcp) for row in made if row.gcp is not None]
+    best = {asked: min(loss for other, loss in losses if other == asked) for asked, _ in losses}
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     head = found.headings()
     for title in head:
         table.add_column(title, justify="left" if title == "method" else "right", no_wrap=True)
     console = Console(highlight=False)
     for row, cells in zip(found.rows, found.cells(), strict=True):
-        lowest = row in made and row.gcp is not None and row.gcp == best[row.k, row.l]
+        lowest = row in made and row.gcp is not None and row.gcp == best[row.asked]
         texts = [
             Text(cell, style="bold green" if lowest and title == "GCP" else "")
             for title, cell in zip(head, cells, strict=False)
