@@ -43,6 +43,7 @@ def run(rows: int, folder: Path, repeats: int) -> None:
     shoal = [
         str(Path(sys.executable).with_name("shoal")), "anonymize", str(source), "-o", str(target),
         "--qi", ",".join(CENSUS_QI), "--sensitive", "occupation,salary", "-k", "10", "--quiet",
+        "--method", "hilbert",
     ]  # fmt: skip
     duckdb = [sys.executable, "-c", DUCKDB, str(source), str(folder / "copy.csv")]
     ours, theirs, peak = [], [], 0.0

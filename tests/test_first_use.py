@@ -29,6 +29,22 @@ def test_the_second_run_compiles_nothing(tmp_path):
     assert run(tmp_path) == first
 
 
+def test_whether_a_kernel_was_compiled_can_be_told(tmp_path):
+    script = """
+from shoal.kernels.jit import was_compiled
+from shoal.kernels.costs import attribute_losses
+print(was_compiled(attribute_losses))
+import shoal
+shoal.anonymize(shoal.datasets.census(50), qi=["age"], k=5, method="mondrian")
+print(was_compiled(attribute_losses))
+"""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=True, env=environment, capture_output=True, text=True
+    )
+    assert done.stdout.split() == ["False", "True"]
+
+
 def test_where_nothing_can_be_written_the_cache_goes_to_a_temporary_folder(tmp_path):
     script = """
 import os

@@ -58,6 +58,15 @@ def warnings_as_notices(quiet: bool) -> Iterator[list[str]]:
         yield shown
 
 
+def _announce_compiling() -> None:
+    """Say why the very first run takes so long; on a terminal only."""
+    from shoal.kernels.jit import was_compiled
+    from shoal.kernels.search import search_region
+
+    if not was_compiled(search_region):
+        notice("the first run compiles for about a minute; later ones start at once", False)
+
+
 @contextmanager
 def progress_bar(quiet: bool) -> Iterator[Report]:
     """Give ``report(stage, done, total, loss)``; a bar appears on stderr after a second.
@@ -70,6 +79,7 @@ def progress_bar(quiet: bool) -> Iterator[Report]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+    _announce_compiling()
     columns = (
         TextColumn("{task.description:<10}"),
         BarColumn(),

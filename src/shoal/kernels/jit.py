@@ -55,3 +55,11 @@ def inner_kernel(function):
 def inner_borrowed(function):
     """An `inner_kernel` that owns no array: see `BORROWED`."""
     return kernel(**BORROWED, no_cpython_wrapper=True)(function)
+
+
+def was_compiled(function):
+    """Whether a kernel is in the cache, so that it need not be compiled; True if we cannot tell."""
+    try:
+        return Path(function._cache._cache_file._index_path).exists()
+    except AttributeError:  # where numba keeps it is numba's own business
+        return True
