@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,17 +63,31 @@ class Best(Method):
         assert isinstance(options, BestOptions)
         until = None if run.seconds is None else time.monotonic() + run.seconds
         stages = _stages(run.effort or DEFAULT) if until is None else ("max",)
-        name, found = strongest_start(table, models, run)
+        order = _canonical(table)
+        sorted_table = table.take(order)
+        name, found = strongest_start(sorted_table, models, run)
+        searches = tuple(_searches(sorted_table, models, run.seed))
+        # Several searches take turns in every stage: more effort goes on where less ended.
+        turns = [(stage,) for stage in stages] if len(searches) > 1 else [stages]
         steps = 0
-        for search in _searches(table, models, run.seed):
+        for turn, search in product(turns, searches):
             improver = search(found)
             if improver.searched:
-                for stage in stages:
+                for stage in turn:
                     _work_through(improver, stage, until, run)
                 found = improver.partition()
             steps += improver.steps
+        found = Partition(order[found.order], found.offsets)
         facts = {"start": name, "steps": steps}
         return Outcome(Recoding.single(found, len(table.qi)), facts)
+
+
+def _canonical(table: EncodedTable) -> Rows:
+    """Records in an order that does not depend on the input's: by all that the search looks at."""
+    persons = [] if table.person is None else [table.person]
+    columns = [*persons, *(s.codes for s in table.sensitive), *(c.codes for c in table.qi)]
+    order: Rows = np.lexsort(columns).astype(np.int64)
+    return order
 
 
 def _searches(
