@@ -212,5 +212,5 @@ class TestGap:
         table = pa.table({"age": [*range(39), 999]})
         release = shoal.anonymize(table, **ASKED, method="hilbert", bound=True, max_suppressed="5%")
         assert release.loss.suppressed_records == 1
-        assert asked == [(40, True)]  # all records, whatever was suppressed
+        assert asked[-1] == (40, True)  # all records, whatever was suppressed
         assert release.manifest["loss"]["bound"]["loss"] == 0.001

@@ -187,13 +187,18 @@ def _bound(table: EncodedTable, policy: Policy, report: Report) -> Bound | None:
     seconds = BOUND_SECONDS[effort] * max(1.0, longer(table.n))
     if policy.seconds is not None:
         seconds = policy.seconds * BOUND_SHARE
+    seen = table.suppressing() if _recoding(policy, method) == "suppress" else table
+    suppressible = policy.max_suppressed is not None
+    # What compiles on first use is compiled on a few records, outside of the time.
+    few = seen.take(np.arange(min(table.n, 4 * max(4, *(m.smallest_class for m in models)))))
+    lower_bound(few, models, effort=effort, seconds=seconds, suppressible=suppressible)
     return lower_bound(
-        table.suppressing() if _recoding(policy, method) == "suppress" else table,
+        seen,
         models,
         effort=effort,
         seconds=seconds,
         progress=lambda done, total: report("bound", done, total),
-        suppressible=policy.max_suppressed is not None,
+        suppressible=suppressible,
     )
 
 
