@@ -62,7 +62,7 @@ class Best(Method):
         """See `Method.run`."""
         assert isinstance(options, BestOptions)
         until = None if run.seconds is None else time.monotonic() + run.seconds
-        stages = _stages(run.effort or DEFAULT) if until is None else ("max",)
+        stages = _stages(run.effort or DEFAULT) if run.seconds is None else _within(run.seconds)
         order = _canonical(table)
         sorted_table = table.take(order)
         name, found = strongest_start(sorted_table, models, run)
@@ -118,6 +118,11 @@ def _work_through(improver: Search, stage: str, until: float | None, run: Run) -
 def _stages(effort: str) -> Sequence[str]:
     names = list(EFFORTS)
     return names[: names.index(effort) + 1]
+
+
+def _within(seconds: float) -> Sequence[str]:
+    """The stage that takes at least so long: its rounds are short enough for that time."""
+    return (next((name for name, long in EFFORTS.items() if long >= seconds), "max"),)
 
 
 def _steps(improver: Search, stage: str) -> int:
