@@ -658,7 +658,7 @@ def test_command_without_manifest_and_with_options(tmp_path):
 @pytest.mark.skipif(not ADULT.exists(), reason=f"no adult.csv in {DATA} (set SHOAL_DATA)")
 def test_adult():
     qi = ["age", "sex", "education", "native-country", "race"]
-    release = shoal.anonymize(str(ADULT), qi=qi, sensitive="occupation", k=10, method="hilbert")
+    release = shoal.anonymize(str(ADULT), qi=qi, sensitive="occupation", k=5)
     for where in [
         "age BETWEEN 30 AND 40 AND sex = 'Female'",
         "age < 25 OR education IN ('Masters', 'Doctorate')",
@@ -670,4 +670,4 @@ def test_adult():
                 f"SELECT count(*) FROM read_csv('{ADULT}') WHERE {where}"
             ).fetchall()
         assert got.lower <= true <= got.upper
-        assert got.expected == pytest.approx(true, rel=0.2)
+        assert got.expected == pytest.approx(true, rel=0.1)

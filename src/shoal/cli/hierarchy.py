@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shoal.cli.output import notice, output_options, print_json, progress_bar
+from shoal.cli.output import check_new_file, notice, output_options, print_json, progress_bar
 from shoal.cli.settings import policy_from
-from shoal.errors import OutputError
 from shoal.policy import KINDS
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ def suggest(
     shoal anonymize people.csv -o release.csv --qi age,job -k 5 --hierarchy job=job.csv
     """
     if out is not None:
-        _check_target(file, out, force)
+        check_new_file(file, out, "hierarchy", force)
     policy = policy_from(options)
 
     from shoal.suggestion import suggest as propose
@@ -78,17 +77,6 @@ def suggest(
         nodes = ", ".join(str(n) for n in found.to_dict()["nodes"])
         click.echo(f"wrote {out}: {nodes} labels from the values up; read and edit it, then use")
         click.echo(f"  --hierarchy {shlex.quote(f'{column}={out}')}")
-
-
-def _check_target(source: Path, out: Path, force: bool) -> None:
-    if out.is_dir():
-        raise OutputError(f"{out}: is a directory; expected a file name")
-    if not out.parent.is_dir():
-        raise OutputError(f"{out}: there is no directory {out.parent}")
-    if out.exists() and source.exists() and out.samefile(source):
-        raise OutputError(f"{out}: the hierarchy would replace the table; choose another name")
-    if out.exists() and not force:
-        raise OutputError(f"{out}: exists already; choose another name with -o, or use --force")
 
 
 def _write(found: Suggestion, out: Path) -> None:

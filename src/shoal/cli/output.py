@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,7 +15,14 @@ import click
 if TYPE_CHECKING:
     from shoal.methods.base import Report
 
-__all__ = ["notice", "output_options", "print_json", "progress_bar", "warnings_as_notices"]
+__all__ = [
+    "check_new_file",
+    "notice",
+    "output_options",
+    "print_json",
+    "progress_bar",
+    "warnings_as_notices",
+]
 
 PATIENCE = 1.0
 """Seconds before a progress bar appears: short work stays quiet."""
@@ -25,6 +33,20 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
     quiet = click.option("-q", "--quiet", is_flag=True, help="No progress, no notices.")
     return quiet(as_json(command))
+
+
+def check_new_file(source: Path, out: Path, what: str, force: bool) -> None:
+    """Refuse a target that cannot be written, is the table itself, or is there already."""
+    from shoal.errors import OutputError
+
+    if out.is_dir():
+        raise OutputError(f"{out}: is a directory; expected a file name")
+    if not out.parent.is_dir():
+        raise OutputError(f"{out}: there is no directory {out.parent}")
+    if out.exists() and source.exists() and out.samefile(source):
+        raise OutputError(f"{out}: the {what} would replace the table; choose another name")
+    if out.exists() and not force:
+        raise OutputError(f"{out}: exists already; choose another name with -o, or use --force")
 
 
 def print_json(value: Any) -> None:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shoal.cli.output import notice, output_options, print_json, progress_bar
-from shoal.errors import OutputError
+from shoal.cli.output import check_new_file, notice, output_options, print_json, progress_bar
 from shoal.policy import Policy
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def init(
     shoal policy init people.csv
     shoal anonymize people.csv -o release.csv --policy shoal.toml
     """
-    _check_target(file, out, force)
+    check_new_file(file, out, "policy", force)
     from shoal.inspection import inspect
     from shoal.write import atomic_file
 
@@ -81,17 +80,6 @@ def show(file: Path, quiet: bool, as_json: bool) -> None:
     elif not quiet:
         click.echo(settings.to_toml().rstrip())
         click.echo(f"\n# asks for {', '.join(models)}; everything else is as by default")
-
-
-def _check_target(source: Path, out: Path, force: bool) -> None:
-    if out.is_dir():
-        raise OutputError(f"{out}: is a directory; expected a file name")
-    if not out.parent.is_dir():
-        raise OutputError(f"{out}: there is no directory {out.parent}")
-    if out.exists() and source.exists() and out.samefile(source):
-        raise OutputError(f"{out}: the policy would replace the table; choose another name")
-    if out.exists() and not force:
-        raise OutputError(f"{out}: exists already; choose another name with -o, or use --force")
 
 
 def _next_command(file: Path, out: Path) -> str:
