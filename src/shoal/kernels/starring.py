@@ -19,6 +19,8 @@ DRAWS = 24
 """Records looked at for one partner."""
 LARGEST = 64
 """A cell of more records is not dissolved."""
+LONGEST_WALK = 256
+"""Records of a cell that are looked at, to find some that it can spare."""
 
 
 class Cells(NamedTuple):
@@ -254,3 +256,96 @@ def count_cells(cells):
     """Put every record into the cell of the pattern that it has."""
     for record in range(len(cells.now)):
         _enter(cells, record, cells.now[record])
+
+
+@inner_borrowed
+def _one_star_more(cells, asked, record):
+    """A pattern that keeps one attribute less: the one whose cell needs least then."""
+    now = cells.now[record]
+    found = 0
+    least = np.inf
+    attribute = 1
+    while attribute <= now:
+        if now & attribute:
+            c = cells.cell[now ^ attribute, record]
+            most = max(_most(cells, c), np.int64(cells.count[c, cells.value[record]] + 1))
+            needs = max(most * asked.whole / asked.share, asked.k) - cells.size[c] - 1
+            if needs < least:
+                least = needs
+                found = now ^ attribute
+        attribute *= 2
+    return found
+
+
+@inner_borrowed
+def _send_away(cells, asked, c):
+    """Let a cell lose records of the value it has most often, until it holds."""
+    while not cell_holds(cells, asked, c):
+        record = cells.head[c]
+        while record != NONE and not cell_holds(cells, asked, c):
+            after = cells.next[record]
+            if cells.count[c, cells.value[record]] == _most(cells, c):
+                shelter = _shelter(cells, asked, record)
+                if shelter == NONE:
+                    shelter = _one_star_more(cells, asked, record)
+                _put(cells, record, shelter)
+            record = after
+
+
+@inner_borrowed
+def _spare(cells, asked, trail, record, c):
+    """Move records of another cell to cell c, all stars: whether some helped that it can spare.
+
+    Alone, a record can rarely leave a cell that just holds. One each of several values can,
+    its most frequent among them; values that cell c has most of stay.
+    """
+    old = cells.now[record]
+    home = cells.cell[old, record]
+    most = _most(cells, c)
+    moves = 0
+    for _ in range(LONGEST_WALK):
+        if record == NONE or moves == len(trail.record):
+            break
+        after = cells.next[record]
+        value = cells.value[record]
+        taken = cells.count[c, value] >= most
+        for m in range(moves):
+            taken = taken or cells.value[trail.record[m]] == value
+        if not taken:
+            _move(cells, trail, moves, record, 0)
+            moves += 1
+            if cell_holds(cells, asked, home):
+                return True
+        record = after
+    _undo(cells, trail, moves)
+    return False
+
+
+@kernel(**BORROWED)
+def settle(cells, asked, random, trail, sequence, pattern, queue):
+    """Make every cell satisfy what is asked; False if that fails.
+
+    Cells, in the order of ``sequence`` (those with more stars later), take in records that
+    their own cells can spare, or else send away some of the value they have too often. The
+    last one, all stars, takes in what it needs, asking the cells of ``queue``'s records.
+    ``pattern`` is that of each cell.
+    """
+    last = len(sequence) - 1
+    for i in range(last):
+        c = sequence[i]
+        while not cell_holds(cells, asked, c):
+            other = _partner(cells, asked, random, c, pattern[c], NONE)
+            if other == NONE:
+                _send_away(cells, asked, c)
+                break
+            _put(cells, other, pattern[c])
+    c = sequence[last]
+    for record in queue:
+        if cell_holds(cells, asked, c):
+            break
+        if cells.now[record] > 0:
+            _spare(cells, asked, trail, record, c)
+    failing = 0
+    for c in sequence:
+        failing += 0 if cell_holds(cells, asked, c) else 1
+    return failing == 0

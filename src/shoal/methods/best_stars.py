@@ -6,17 +6,26 @@ l by frequency, alpha); all others are searched group by group.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.classes import class_ids
 from shoal.kernels.grouping import dense_ids
 from shoal.kernels.random import random_state
-from shoal.kernels.starring import NONE, Asked, Cells, Trail, count_cells, search_patterns
+from shoal.kernels.starring import (
+    NONE,
+    Asked,
+    Cells,
+    Trail,
+    count_cells,
+    search_patterns,
+    settle,
+)
 from shoal.methods.improving import shares
+from shoal.methods.star_flow import StarFlow, cells_of_patterns
 from shoal.models import AlphaK, FrequencyL, KAnonymity, UniqueDistinctL
 from shoal.models.base import Model
 from shoal.table import EncodedTable, Partition, extents
@@ -30,6 +39,12 @@ MOST_ENTRIES = 80_000_000
 MOST_ATTRIBUTES = 12
 HEAT = 0.5
 """Temperature at the beginning, in stars; it falls to 0."""
+FLOW_HEAT = 0.05
+"""The same after a linear programme, whose solution more heat would only melt."""
+FLOW_SHARE = 0.7
+"""Of the time that there is, what goes into the linear programme."""
+FEWEST, MOST_FLOW = 120, 3_000
+"""Steps of the linear programme, at least and at most."""
 
 
 def asked_by(models: Sequence[Model], table: EncodedTable) -> Asked | None:
@@ -67,7 +82,7 @@ def starred(table: EncodedTable, partition: Partition) -> NDArray[np.bool_]:
 class StarImprover:
     """A table and patterns of its records that only get cheaper from one stage to the next."""
 
-    pace = 6.0
+    pace = 8.0
     """Microseconds of a step."""
 
     def __init__(self, table: EncodedTable, asked: Asked, seed: int, start: Partition) -> None:
@@ -76,9 +91,14 @@ class StarImprover:
         self.seed = seed
         self.steps = 0
         self.rounds = 0
+        self.total = np.inf
         patterns = _patterns_of(table, start)
-        self.active = np.flatnonzero(patterns + 1 < 2 ** len(table.qi))
-        self.cells = _cells(table, asked, self.active)
+        self.flow = None
+        if asked.share < asked.whole:
+            self.flow = StarFlow(table, Fraction(asked.share, asked.whole))
+        self.active = self._starred(patterns)
+        self.cells, self.pattern = _cells(table, asked, self.active)
+        self.by_price = np.argsort(self.cells.price[self.pattern], kind="stable")
         self._begin(patterns)
         most = 64 + 4 * (asked.k + asked.whole // asked.share)
         self.trail = Trail(np.zeros(most, dtype=np.int64), np.zeros(most, dtype=np.int64))
@@ -105,16 +125,28 @@ class StarImprover:
 
     @property
     def searched(self) -> int:
-        """Records that the search begins at."""
-        return len(self.active)
+        """Records that have a star to lose; with the linear programme, all that it looks at."""
+        if not len(self.active):
+            return 0
+        return len(self.active) if self.flow is None else self.table.n
 
     def improve(
         self, steps: int, rounds: int, watch: Callable[[int, float], None], until: float | None
     ) -> None:
-        """Search, and keep the result if it is better; see `Improver.improve`."""
+        """Search, and keep the result if it is better; see `Improver.improve`.
+
+        Where there is a linear programme, most of the time goes into coming nearer to its
+        solution; the search then only mends what whole records make of it.
+        """
+        if self.flow is not None:
+            budget = FLOW_SHARE * steps * self.pace
+            self._follow(self.flow, max(FEWEST, int(budget / self.flow.pace)), until)
+            steps = int(steps * (1 - FLOW_SHARE))
         best, total = self.cells.now.copy(), self.total
         each = max(1, steps // rounds)
         for done, share in enumerate(shares(rounds, until)):
+            if self._optimal():
+                break
             self._round(each, share)
             watch(done + 1, self.loss)
             if self.total < total:
@@ -123,14 +155,44 @@ class StarImprover:
         if self.total > total:
             self._begin(best)
 
+    def _follow(self, flow: StarFlow, steps: int, until: float | None) -> None:
+        """Take what the linear programme says, if whole records make something better of it."""
+        if until is not None:
+            now = time.monotonic()
+            until = now + FLOW_SHARE * (until - now)
+        flow.solve(min(steps, MOST_FLOW), until)
+        best, total = self.cells.now.copy(), self.total
+        self._begin(flow.patterns())
+        queue = np.argsort(-self.cells.price[self.cells.now], kind="stable")
+        random = random_state(self.seed, self.rounds)
+        settled = settle(
+            self.cells, self.asked, random, self.trail, self.by_price, self.pattern, queue
+        )
+        self.total = float(self.cells.price[self.cells.now].sum())
+        if not settled or self.total > total:
+            self._begin(best)
+        self.active = self._starred(self.cells.now)
+
+    def _optimal(self) -> bool:
+        """Whether the programme proves that not one star less would do."""
+        if self.flow is None:
+            return self.total == 0.0
+        weights = self.table.costs.weight
+        return bool((weights == weights[0]).all() and self.total - self.flow.bound < weights[0])
+
     def _round(self, steps: int, share: float) -> None:
         random = random_state(self.seed, self.rounds)
-        heat = HEAT * (1.0 - share) ** 2
+        heat = (HEAT if self.flow is None else FLOW_HEAT) * (1.0 - share) ** 2
         self.total -= search_patterns(
             self.cells, self.asked, self.trail, random, self.active, steps, heat
         )
         self.rounds += 1
         self.steps += steps
+
+    def _starred(self, patterns: Ids) -> Ids:
+        """Records that do not keep all attributes."""
+        found: Ids = np.flatnonzero(patterns + 1 < 2 ** len(self.table.qi))
+        return found
 
     def _begin(self, patterns: Ids) -> None:
         self.cells.now[:] = patterns
@@ -154,25 +216,20 @@ def _most_cells(table: EncodedTable) -> int:
     )
 
 
-def _cells(table: EncodedTable, asked: Asked, active: Ids) -> Cells:
-    d, n = len(table.qi), table.n
-    cell = np.empty((2**d, n), dtype=np.int32)
-    price = np.zeros(2**d)
-    first = 0
-    for pattern in range(2**d):
-        kept = _kept(pattern, d)
-        ids, count = class_ids(((table.qi[a].codes, table.qi[a].size) for a in kept), n)
-        cell[pattern] = ids + first
-        first += count
-        price[pattern] = sum(table.qi[a].weight for a in range(d) if a not in kept)
+def _cells(table: EncodedTable, asked: Asked, active: Ids) -> tuple[Cells, Ids]:
+    """All cells, and the pattern of each."""
+    n = table.n
+    cell, price, first = cells_of_patterns(table)
+    cells = int(first[-1])
     # records with stars come first in every cell: they are the ones that gain by a move
     others = np.setdiff1d(np.arange(n), active)
     sequence = np.concatenate([active, others])
     whole = Partition.from_group_ids(cell[:, sequence].reshape(-1))
-    middle = whole.offsets[:-1] + np.bincount(cell[:, active].reshape(-1), minlength=first)
+    middle = whole.offsets[:-1] + np.bincount(cell[:, active].reshape(-1), minlength=cells)
     counted = asked.share < asked.whole
     value = table.sensitive[0].codes if counted else np.zeros(n, dtype=np.int32)
     values = table.sensitive[0].size if counted else 1
+    pattern = np.repeat(np.arange(len(price)), np.diff(first))
     return Cells(
         price=price,
         cell=cell,
@@ -180,13 +237,13 @@ def _cells(table: EncodedTable, asked: Asked, active: Ids) -> Cells:
         member=sequence[whole.order % n].astype(np.int32),
         middle=middle,
         value=value.astype(np.int64),
-        count=np.zeros((first, values), dtype=np.int32),
-        size=np.zeros(first, dtype=np.int64),
+        count=np.zeros((cells, values), dtype=np.int32),
+        size=np.zeros(cells, dtype=np.int64),
         now=np.zeros(n, dtype=np.int64),
-        head=np.zeros(first, dtype=np.int32),
+        head=np.zeros(cells, dtype=np.int32),
         next=np.zeros(n, dtype=np.int32),
         last=np.zeros(n, dtype=np.int32),
-    )
+    ), pattern
 
 
 def _patterns_of(table: EncodedTable, start: Partition) -> Ids:

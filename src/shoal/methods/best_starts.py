@@ -48,9 +48,9 @@ def _constructive(
     """Methods worth a try besides CutTree, with options."""
     if only_stars(table):
         yield "tp", {}
+        yield "tp+", {}
         if asked_by(models, table) is not None:
             return  # the search of patterns finds more than any of the others
-        yield "tp+", {}
     if needs_sensitive(models):
         yield "hilbert", {}
         yield "mondrian", {}
