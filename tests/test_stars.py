@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 import naive_optimal
 import naive_stars as naive
@@ -16,7 +17,7 @@ from shoal.bounds import lower_bound
 from shoal.datasets import census
 from shoal.encode import encode
 from shoal.kernels.random import random_state
-from shoal.kernels.starring import Asked, settle
+from shoal.kernels.starring import Asked, search_patterns, settle
 from shoal.methods.best_stars import StarImprover
 from shoal.methods.star_flow import PACE, StarFlow
 from shoal.models import FrequencyL
@@ -37,6 +38,20 @@ def table_of(seed: int, most: int, values: int = 4, weights: bool = True) -> Enc
 def improver(table: EncodedTable, l: int) -> StarImprover:  # noqa: E741
     together = Partition.from_group_ids(np.zeros(table.n, dtype=np.int64))
     return StarImprover(table, Asked(1, 1, l), 0, together)
+
+
+def cells_now(table: EncodedTable, patterns: NDArray[np.int64]) -> dict[naive.Cell, Counter[int]]:
+    """How often each sensitive value occurs in each cell."""
+    found: dict[naive.Cell, Counter[int]] = {}
+    for record in range(table.n):
+        codes, value = naive.kind_of(table, record)
+        where = naive.cell(table, codes, int(patterns[record]))
+        found.setdefault(where, Counter())[value] += 1
+    return found
+
+
+def holds(cell: Counter[int], l: int, k: int) -> bool:  # noqa: E741
+    return max(cell.values()) * l <= sum(cell.values()) >= k
 
 
 @given(SEEDS, st.integers(2, 4))
@@ -105,16 +120,34 @@ def test_settling_leaves_no_cell_that_fails(seed: int, l: int, k: int) -> None: 
         rng.permutation(table.n),
     )  # fmt: skip
     now = search.cells.now
-    found: dict[naive.Cell, Counter[int]] = {}
-    for record in range(table.n):
-        codes, value = naive.kind_of(table, record)
-        where = naive.cell(table, codes, int(now[record]))
-        found.setdefault(where, Counter())[value] += 1
-    holding = all(max(c.values()) * l <= c.total() and c.total() >= k for c in found.values())
-    assert settled == holding
+    assert settled == all(holds(cell, l, k) for cell in cells_now(table, now).values())
     for c in range(len(search.cells.size)):
         members = [r for r in range(table.n) if search.cells.cell[now[r], r] == c]
         assert search.cells.size[c] == len(members)
+
+
+@given(SEEDS, st.integers(1, 3), st.integers(1, 4), st.floats(0.0, 1.0))
+@settings(max_examples=60, deadline=None)
+def test_a_search_counts_right_and_breaks_no_cell(
+    seed: int,
+    l: int,  # noqa: E741
+    k: int,
+    heat: float,
+) -> None:
+    table = table_of(seed, 60, values=6)
+    asked = Asked(k, 1, l)
+    if table.n < k or max(Counter(table.sensitive[0].codes.tolist()).values()) * l > table.n:
+        return  # not even all records together hold
+    search = improver(table, l)
+    before = search.total
+    gained = search_patterns(
+        search.cells, asked, search.trail, random_state(seed), np.arange(table.n), 400, heat
+    )
+    now = search.cells.now
+    found = cells_now(table, now)
+    assert all(holds(cell, l, k) for cell in found.values())
+    price = sum(naive.price(table, int(pattern)) for pattern in now)
+    assert before - gained == pytest.approx(price, abs=1e-6)
 
 
 def test_best_is_near_the_bound_and_below_tp_plus() -> None:

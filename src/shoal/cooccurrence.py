@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.kernels.costs import attribute_losses
-from shoal.kernels.curve import MOST_BITS, hilbert_keys, key_words
+from shoal.kernels.curve import MOST_BITS, keys_along
 from shoal.kernels.sorting import order_of_keys
 from shoal.table import SET, EncodedTable, QIColumn
 
@@ -205,13 +205,8 @@ class Trial:
 
     def _along_curve(self, places: Sequence[Floats]) -> NDArray[np.int64]:
         """Records in their order along the curve, whose grid is fine enough for value sets."""
-        n = self.table.n
         bits = min(MOST_BITS, max(len(place).bit_length() for place in places))
-        grids = [np.rint(place * ((1 << bits) - 1)).astype(np.uint32) for place in places]
-        starts = np.cumsum([0, *(len(grid) for grid in grids)])[:-1].astype(np.int64)
-        words = np.empty((key_words(len(places), bits), n), dtype=np.uint64)
-        axes = np.array(self.axes, dtype=np.int64)
-        hilbert_keys(self.table.matrix, axes, np.concatenate(grids), starts, bits, 0, n, words)
+        words = keys_along(self.table.matrix, self.axes, places, bits)
         order: NDArray[np.int64] = order_of_keys(words)
         return order
 

@@ -184,7 +184,7 @@ def _bound(table: EncodedTable, policy: Policy, report: Report) -> Bound | None:
         return None
     report("bound", 0, 1)
     effort = policy.effort or (DEFAULT if policy.seconds is None else "max")
-    seconds = BOUND_SECONDS[effort] * max(1.0, longer(table.n))
+    seconds = BOUND_SECONDS[effort] * max(1.0, longer(table.n)) ** 0.5
     if policy.seconds is not None:
         seconds = policy.seconds * BOUND_SHARE
     seen = table.suppressing() if _recoding(policy, method) == "suppress" else table

@@ -10,6 +10,7 @@ vector instructions. Keys are whole numbers of ``d * bits`` bits, cut into
 import numpy as np
 
 from shoal.kernels.jit import inner_kernel, kernel
+from shoal.kernels.threads import ALONE, on_threads
 
 LANES = 992
 """Records worked on at once: d rows of them stay in the first-level cache."""
@@ -105,3 +106,25 @@ def hilbert_keys(codes, axes, grid, start, bits, begin, end, words):
     flips = np.empty(LANES, dtype=np.uint32)
     keys = np.empty((len(words), LANES), dtype=np.uint64)
     _keys(codes, axes, grid, start, bits, begin, end, words, lanes, flips, keys)
+
+
+def keys_along(codes, axes, places, bits):
+    """Hilbert keys of the records of ``codes`` (attributes, n): (words, n), first word first.
+
+    ``places[i]`` says where, from 0 to 1, the codes of attribute ``axes[i]`` stand on the grid.
+    Two threads share the work on a long table.
+    """
+    top = (1 << bits) - 1
+    cells = [np.rint(np.clip(place, 0.0, 1.0) * top).astype(np.uint32) for place in places]
+    start = np.cumsum([0, *(len(c) for c in cells)])[:-1].astype(np.int64)
+    grid = np.concatenate(cells)
+    rows = np.array(axes, dtype=np.int64)
+    n = codes.shape[1]
+    words = np.empty((key_words(len(rows), bits), n), dtype=np.uint64)
+
+    def fill(begin, end):
+        hilbert_keys(codes, rows, grid, start, bits, begin, end, words)
+
+    borders = [0, n] if n < ALONE else [0, n // 2, n]
+    on_threads(fill, borders[:-1], borders[1:])
+    return words

@@ -22,6 +22,7 @@ import numpy as np
 
 from shoal.kernels.costs import SET, SPAN, TREE, range_loss
 from shoal.kernels.jit import inner_kernel, kernel
+from shoal.kernels.threads import ALONE
 
 FAR = np.float32(1 << 24)
 """A distance beyond every window."""
@@ -248,10 +249,6 @@ def walk_back(size, end, cuts):
         count += 1
         end -= np.int64(size[end])
     return count
-
-
-ALONE = 1 << 15
-"""Fewer records than this are not worth a second thread."""
 
 
 def best_offsets(costs, matrix, order, k, spot=None):

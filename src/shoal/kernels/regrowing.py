@@ -151,13 +151,6 @@ def _core(prices, records, cores, g, members, kept, loose):
 
 
 @inner_borrowed
-def promise(size, least, bonus):
-    """What the records that a group has over and above the least are worth: it may split."""
-    spare = min(1.0, (size - least) / least)
-    return bonus * spare * spare
-
-
-@inner_borrowed
 def _recount(secrets, tally, cores, g):
     clear_tally(tally)
     for i in range(cores.size[g]):
@@ -190,7 +183,7 @@ def _join(prices, records, cores, g, record):
 
 
 @inner_borrowed
-def regrow(prices, records, secrets, tally, cores, members, starts, kept, count, bonus, out, ends):
+def regrow(prices, records, secrets, tally, cores, members, starts, kept, count, out, ends):
     """Divide the members of `count` groups anew, each with the records that it keeps.
 
     ``starts`` are where each group begins in `members`, and ``kept`` how many of its
@@ -231,7 +224,6 @@ def regrow(prices, records, secrets, tally, cores, members, starts, kept, count,
             size = cores.size[g]
             price = price_with(prices, records[record], box, np.inf)
             added = (size + 1) * price - size * cores.price[g]
-            added -= promise(size + 1, least, bonus) - promise(size, least, bonus)
             if added < best:
                 if not secrets.plain:
                     _recount(secrets, tally, cores, g)

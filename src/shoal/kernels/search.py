@@ -18,7 +18,7 @@ from shoal.kernels.matching import polish
 from shoal.kernels.neighbours import NOBODY
 from shoal.kernels.pricing import members_price
 from shoal.kernels.random import below, fraction
-from shoal.kernels.regrowing import promise, regrow, shed
+from shoal.kernels.regrowing import regrow, shed
 
 NONE = -1
 WIDEST = 16
@@ -195,17 +195,17 @@ def _replace(prices, records, groups, region, pool, chosen, members, parts, box)
 @kernel(**BORROWED)
 def search_region(
     prices, records, secrets, tally, bench, bed, cores, market, graph, groups, pool, random, region,
-    steps, hot, cold, width, cutting, regrowing, bonus,
+    steps, temperature, width, cutting, regrowing,
 ):  # fmt: skip
     """So many steps in one region; gives by how much the total price fell.
 
-    The temperature falls from `hot` to `cold` in equal ratios; `width` is the most groups
-    in one pool, `cutting` the share of pools that are cut and not grown.
+    `width` is the most groups in one pool, `cutting` and `regrowing` are the shares of pools
+    that are cut and regrown; the others are grown.
     """
     gained = 0.0
     rivals = 1 if secrets.plain else RIVALS
     least = max(np.int64(1), secrets.rules.smallest)
-    for step in range(steps):
+    for _ in range(steps):
         dice = fraction(random)
         regrows = cutting <= dice < cutting + regrowing
         chosen, filled = _draw_pool(
@@ -218,10 +218,8 @@ def search_region(
             dice = 0.0
             regrows = False
         before = 0.0
-        value = 0.0
         for c in range(chosen):
             before += groups.price[pool.groups[c]]
-            value -= promise(groups.size[pool.groups[c]], least, bonus)
         if before == 0.0:
             continue
         members = pool.members[:filled]
@@ -230,7 +228,7 @@ def search_region(
         elif regrows:
             parts, after = regrow(
                 prices, records, secrets, tally, cores, members, pool.starts, pool.kept,
-                chosen, bonus, pool.grown, pool.ends,
+                chosen, pool.grown, pool.ends,
             )  # fmt: skip
             if parts == FAILED:
                 continue
@@ -244,13 +242,8 @@ def search_region(
             members = pool.grown[:filled]
             if not secrets.plain and after < HOPEFUL * before:
                 after -= polish(prices, records, secrets, market, members, pool.ends, parts)
-        temperature = hot * (cold / hot) ** (step / steps) if hot > 0.0 else 0.0
-        begin = 0
-        for p in range(parts):
-            value += promise(pool.ends[p] - begin, least, bonus)
-            begin = pool.ends[p]
-        better = before - after + value
+        better = before - after
         if better >= 0.0 or (temperature > 0.0 and fraction(random) < np.exp(better / temperature)):
-            gained += before - after
+            gained += better
             _replace(prices, records, groups, region, pool, chosen, members, parts, bench.box)
     return gained

@@ -7,6 +7,9 @@ from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 
+ALONE = 1 << 15
+"""Fewer records than this are not worth a second thread."""
+
 
 def on_threads(function: Callable[..., Result], *columns: Sequence[Any]) -> tuple[Result, ...]:
     """``tuple(map(function, *columns))`` on as many threads as there are cores."""

@@ -8,14 +8,12 @@ keeps similar records together; `shoal.methods.line` makes the groups.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.kernels.curve import MOST_BITS, hilbert_keys, key_words
-from shoal.kernels.dp import ALONE
+from shoal.kernels.curve import MOST_BITS, keys_along
 from shoal.kernels.sorting import order_of_keys
 from shoal.methods.base import Method, Options, Outcome, Run
 from shoal.methods.line import LineOptions, group_line, refuse_whole_table_models
@@ -91,29 +89,8 @@ def curve_of(table: EncodedTable) -> Curve:
         return Curve(np.arange(table.n, dtype=np.int64), none, 0, ())
     columns = [table.qi[i] for i in axes]
     bits = min(MOST_BITS, max(_bits_to_separate(c) for c in columns))
-    words = _keys(table.matrix, axes, columns, bits)
+    words = keys_along(table.matrix, axes, [c.place for c in columns], bits)
     return Curve(order_of_keys(words), words, bits, axes)
-
-
-def _keys(
-    matrix: NDArray[np.int32], axes: tuple[int, ...], columns: Sequence[QIColumn], bits: int
-) -> NDArray[np.uint64]:
-    """Hilbert keys of all records; two threads share the work on a long table."""
-    n = matrix.shape[1]
-    top = (1 << bits) - 1
-    cells = [np.rint(np.clip(c.place, 0.0, 1.0) * top).astype(np.uint32) for c in columns]
-    start = np.cumsum([0, *(len(c) for c in cells)])[:-1].astype(np.int64)
-    grid = np.concatenate(cells)
-    rows = np.array(axes, dtype=np.int64)
-    words = np.empty((key_words(len(axes), bits), n), dtype=np.uint64)
-    bounds = [0, n] if n < ALONE else [0, n // 2, n]
-
-    def fill(begin: int, end: int) -> None:
-        hilbert_keys(matrix, rows, grid, start, bits, begin, end, words)
-
-    with ThreadPoolExecutor(len(bounds) - 1) as pool:
-        list(pool.map(fill, bounds[:-1], bounds[1:]))
-    return words
 
 
 def _bits_to_separate(column: QIColumn) -> int:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.classes import class_ids
-from shoal.kernels.curve import hilbert_keys, key_words
+from shoal.kernels.curve import keys_along
 from shoal.kernels.exchanging import exchange_region, lane_of
 from shoal.kernels.growing import new_bed
 from shoal.kernels.guillotine import cut_tree, new_bench, rebuild_parts
@@ -241,7 +241,7 @@ class Improver:
             random = random_state(self.seed, self.rounds, region)
             gained: float = search_region(
                 self.prices, self.records, self.secrets, tally, bench, bed, cores, market,
-                graph, self.groups, pool, random, region, each, hot, hot, *moves, 0.0,
+                graph, self.groups, pool, random, region, each, hot, *moves,
             )  # fmt: skip
             if trades:
                 gained += exchange_region(
@@ -317,17 +317,12 @@ class Improver:
 
     def _curve(self, points: NDArray[np.int32], rng: np.random.Generator) -> Ids:
         """Points along a Hilbert curve of random axes, directions and shifts."""
-        d = points.shape[1]
-        axes = rng.permutation(d).astype(np.int64)
-        top = (1 << CURVE_BITS) - 1
-        cells = []
+        axes = rng.permutation(points.shape[1])
+        places = []
         for a in axes:
             place = np.clip(self.table.qi[a].place, 0.0, 1.0)
             place = 1.0 - place if rng.integers(2) else place
-            cells.append(np.rint((place + rng.uniform()) / 2 * top).astype(np.uint32))
-        start = np.cumsum([0, *(len(c) for c in cells)])[:-1].astype(np.int64)
-        words = np.empty((key_words(d, CURVE_BITS), len(points)), dtype=np.uint64)
-        matrix = np.ascontiguousarray(points.T)
-        hilbert_keys(matrix, axes, np.concatenate(cells), start, CURVE_BITS, 0, len(points), words)
+            places.append((place + rng.uniform()) / 2)
+        words = keys_along(np.ascontiguousarray(points.T), axes, places, CURVE_BITS)
         order: Ids = order_of_keys(words)
         return order
