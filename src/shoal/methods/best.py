@@ -30,7 +30,7 @@ Search = Improver | StarImprover
 
 __all__ = ["EFFORTS", "Best", "BestOptions"]
 
-EFFORTS = {"instant": 0.4, "fast": 3.0, "normal": 27.0, "max": 270.0}
+EFFORTS = {"instant": 0.4, "fast": 4.0, "normal": 30.0, "max": 300.0}
 """Each effort adds a stage to the one before it: about so many seconds on two cores at
 `USUAL` records. A stage counts steps, not seconds, so that its result can be repeated."""
 SLOWER = 0.12
