@@ -33,6 +33,7 @@ class Bed(NamedTuple):
     """Scratch to grow in."""
 
     left: np.ndarray  # int64: records that have no group yet
+    known: np.ndarray  # float64: what the group would cost with each of them, at least
     group: np.ndarray  # int64: records of the group that grows, then a candidate
     remaining: np.ndarray  # int64: histogram of the records in `left`
     most: np.ndarray  # int64 (rules,): how often a value may occur in the group
@@ -50,6 +51,7 @@ def new_bed(prices, secrets, records):
     groups = records // max(1, int(secrets.rules.smallest)) + 2
     return Bed(
         np.zeros(records, np.int64),
+        np.zeros(records, np.float64),
         np.zeros(records, np.int64),
         np.zeros(int(secrets.rules.start[-1]), np.int64),
         np.zeros(len(secrets.rules.kind), np.int64),
@@ -162,10 +164,13 @@ def _cheapest(prices, records, secrets, tally, bed, left, size, only_musts):
     best = np.inf
     where = np.int64(FAILED)
     for j in range(left):
+        if bed.known[j] >= best:
+            continue  # it was dearer before the box grew
         record = bed.left[j]
         if not secrets.plain and not _allowed(secrets, tally, bed, record, size, only_musts):
             continue
         price = price_with(prices, records[record], bed.box, best)
+        bed.known[j] = price
         if price < best:
             best = price
             where = np.int64(j)
@@ -179,6 +184,7 @@ def _take(secrets, tally, bed, j, left, size):
     """Move the record at position j of `left` into the group of so many records."""
     record = bed.left[j]
     bed.left[j] = bed.left[left - 1]
+    bed.known[j] = bed.known[left - 1]
     bed.group[size] = record
     if not secrets.plain:
         count_record(secrets, tally, record)
@@ -226,6 +232,8 @@ def grow(prices, records, secrets, tally, bed, random, members, out, ends):
         record = _take(secrets, tally, bed, seed, left, size)
         start_box(prices, records[record], bed.box)
         left -= 1
+        for j in range(left):
+            bed.known[j] = 0.0
         size = 1
         done = secrets.plain and smallest == 1
         if not secrets.plain:

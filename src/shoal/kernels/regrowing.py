@@ -37,6 +37,7 @@ class Cores(NamedTuple):
     bits: np.ndarray  # uint64 (groups, words)
     price: np.ndarray  # float64 (groups,)
     loose: np.ndarray  # int64 (records,)
+    known: np.ndarray  # float64 (groups, records): of each core with each loose record, at least
 
 
 def new_cores(prices, groups, records):
@@ -50,6 +51,7 @@ def new_cores(prices, groups, records):
         np.zeros((groups, prices.words), np.uint64),
         np.zeros(groups, np.float64),
         np.zeros(records, np.int64),
+        np.zeros((groups, records), np.float64),
     )
 
 
@@ -163,8 +165,11 @@ def _cheapest_loose(prices, records, secrets, tally, cores, g, loose, least):
     best = np.inf
     where = np.int64(FAILED)
     for j in range(loose):
+        if cores.known[g, j] >= best:
+            continue  # it was dearer before the box grew
         record = cores.loose[j]
         price = price_with(prices, records[record], box, best)
+        cores.known[g, j] = price
         if price < best and (secrets.plain or fits(secrets, tally, record, least)):
             best = price
             where = np.int64(j)
@@ -197,6 +202,9 @@ def regrow(prices, records, secrets, tally, cores, members, starts, kept, count,
     for g in range(count):
         group = members[starts[g] : starts[g + 1]]
         loose = _core(prices, records, cores, g, group, kept[g], loose)
+    for g in range(count):
+        for j in range(loose):
+            cores.known[g, j] = 0.0
     waiting = count
     while waiting > 0:
         waiting = 0
@@ -214,6 +222,8 @@ def regrow(prices, records, secrets, tally, cores, members, starts, kept, count,
             _join(prices, records, cores, g, cores.loose[where])
             loose -= 1
             cores.loose[where] = cores.loose[loose]
+            for other in range(count):
+                cores.known[other, where] = cores.known[other, loose]
             waiting += 1
     for j in range(loose):
         record = cores.loose[j]

@@ -148,10 +148,10 @@ class Improver:
     def pace(self) -> float:
         """Microseconds of a step on two cores: measured on Adult at k = 5 and 50, l = 2 to 7."""
         if self.secrets.plain:
-            step = 1.5 + 0.23 * self.least
+            step = 1.4 + 0.165 * self.least
         else:
             pooled = (2 + self._valued_width) / 2 * self.mean
-            step = 4.0 + 0.015 * pooled**2
+            step = 2.8 + 0.01 * pooled**2
         return step * max(1, len(self.table.qi)) / 8
 
     @property
