@@ -38,6 +38,8 @@ SLOWER = 0.12
 LONG = 100_000
 """From so many records on they are laid out along a curve, so that near ones share a cache."""
 ROUNDS = {"instant": 4, "fast": 12, "normal": 60, "max": 300}
+ROUNDS_A_SECOND = 3
+"""Where a time is given."""
 LEAST_STEPS = 500
 
 
@@ -65,7 +67,7 @@ class Best(Method):
         """See `Method.run`."""
         assert isinstance(options, BestOptions)
         until = None if run.seconds is None else time.monotonic() + run.seconds
-        stages = _stages(run.effort or DEFAULT) if run.seconds is None else _within(run.seconds)
+        stages = _stages(run.effort or DEFAULT) if run.seconds is None else ("max",)
         order = _canonical(table)
         sorted_table = table.take(order)
         name, found = strongest_start(sorted_table, models, run)
@@ -113,11 +115,18 @@ def _searches(
 
 def _work_through(improver: Search, stage: str, until: float | None, run: Run) -> None:
     rounds = ROUNDS[stage]
+    steps = _steps(improver, EFFORTS[stage] * longer(improver.searched))
+    if until is not None:
+        improver.prepare()
+        left = max(0.0, until - time.monotonic())
+        # of twice as much as should fit, so that the clock ends it and not a fast machine
+        rounds = 2 * max(ROUNDS["fast"], int(ROUNDS_A_SECOND * left))
+        steps = _steps(improver, 2 * left)
 
     def watch(done: int, loss: float) -> None:
         run.progress(done, rounds, loss)
 
-    improver.improve(_steps(improver, stage), rounds, watch, until)
+    improver.improve(steps, rounds, watch, until)
 
 
 def _stages(effort: str) -> Sequence[str]:
@@ -125,15 +134,9 @@ def _stages(effort: str) -> Sequence[str]:
     return names[: names.index(effort) + 1]
 
 
-def _within(seconds: float) -> Sequence[str]:
-    """The stage that takes at least so long: its rounds are short enough for that time."""
-    return (next((name for name, long in EFFORTS.items() if long >= seconds), "max"),)
-
-
-def _steps(improver: Search, stage: str) -> int:
-    """Steps that take about as long as the stage should."""
+def _steps(improver: Search, seconds: float) -> int:
+    """Steps that take about so long."""
     slower = max(1.0, improver.searched / USUAL) ** SLOWER
-    seconds = EFFORTS[stage] * longer(improver.searched)
     return max(LEAST_STEPS, int(seconds * 1e6 / slower / improver.pace))
 
 

@@ -115,6 +115,9 @@ class StarImprover:
         """GCP of the patterns as they are."""
         return self.total / max(1e-300, self.table.n * float(self.table.costs.weight.sum()))
 
+    def prepare(self) -> None:
+        """All is prepared."""
+
     def partition(self) -> Partition:
         """Records in the same cell are a group."""
         cells = self.cells

@@ -166,6 +166,10 @@ class Improver:
             self._link(Partition.from_group_ids(self._ids[self.rows]))
         return self
 
+    def prepare(self) -> None:
+        """Find out who is near whom: it takes time that is not the search's."""
+        self._near()
+
     def partition(self) -> Partition:
         """The groups as they are, and those of records that are not worked on."""
         ids = self._ids.copy()
