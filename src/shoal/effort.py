@@ -8,7 +8,7 @@ DEFAULT = "fast"
 """The effort where none is given."""
 USUAL = 30_000
 """Records for which the times of efforts are said."""
-GROWTH, LONGEST = 0.42, 3.3
+GROWTH, LONGEST = 0.38, 2.6
 """Time grows with this power of the records, up to so many times the usual one."""
 
 
@@ -18,7 +18,7 @@ def longer(records: int) -> float:
     Examples
     --------
     >>> longer(3_000), longer(30_000), round(longer(1_000_000), 1)
-    (0.1, 1.0, 3.3)
+    (0.1, 1.0, 2.6)
     """
     share = records / USUAL
     return share if share <= 1 else min(LONGEST, float(share**GROWTH))

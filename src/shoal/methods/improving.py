@@ -151,7 +151,7 @@ class Improver:
             step = 1.4 + 0.165 * self.least
         else:
             pooled = (2 + self._valued_width) / 2 * self.mean
-            step = 2.8 + 0.01 * pooled**2
+            step = 3.6 + 0.0125 * pooled**2
         return step * max(1, len(self.table.qi)) / 8
 
     @property
