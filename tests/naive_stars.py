@@ -107,9 +107,9 @@ class Walk:
             self.part[codes, value] = new
             for p in self.patterns:
                 load[cell(self.table, codes, p), value] += records * (2 * new[p] - old[p])
-        sizes: Counter[Cell] = Counter()
+        sizes: defaultdict[Cell, float] = defaultdict(float)
         for (where, _), records in load.items():
-            sizes[where] += records  # type: ignore[assignment]
+            sizes[where] += records
         for where, value in self.due:
             above = self.l * load[where, value] - sizes[where]
             raised = self.due[where, value] + self.stride[where, value] * above

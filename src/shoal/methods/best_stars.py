@@ -25,7 +25,7 @@ from shoal.kernels.starring import (
     settle,
 )
 from shoal.methods.improving import shares
-from shoal.methods.star_flow import StarFlow, cells_of_patterns
+from shoal.methods.star_flow import StarFlow, cells_of_patterns, kept_by
 from shoal.models import AlphaK, FrequencyL, KAnonymity, UniqueDistinctL
 from shoal.models.base import Model
 from shoal.table import EncodedTable, Partition, extents
@@ -206,15 +206,11 @@ class StarImprover:
         self.total = float(self.cells.price[patterns].sum())
 
 
-def _kept(pattern: int, attributes: int) -> list[int]:
-    return [a for a in range(attributes) if pattern >> a & 1]
-
-
 def _most_cells(table: EncodedTable) -> int:
     """No fewer than there are cells of all patterns."""
     sizes = [c.size for c in table.qi]
     return sum(
-        min(table.n, int(np.prod([float(sizes[a]) for a in _kept(p, len(sizes))])))
+        min(table.n, int(np.prod([float(sizes[a]) for a in kept_by(p, len(sizes))])))
         for p in range(2 ** min(len(sizes), MOST_ATTRIBUTES))
     )
 

@@ -20,7 +20,7 @@ from shoal.kernels.starflow import Flow, divide_kinds, raise_dues, round_parts
 from shoal.kernels.threads import on_threads
 from shoal.table import EncodedTable, Partition
 
-__all__ = ["StarFlow", "cells_of_patterns"]
+__all__ = ["StarFlow", "cells_of_patterns", "kept_by"]
 
 Ids = NDArray[np.int64]
 
@@ -30,6 +30,11 @@ LONG = 200_000
 """From so many kinds and patterns on, two threads share a step."""
 LOOK = 10
 """Steps after which the clock is looked at."""
+
+
+def kept_by(pattern: int, attributes: int) -> list[int]:
+    """The attributes that a pattern keeps."""
+    return [a for a in range(attributes) if pattern >> a & 1]
 
 
 def cells_of_patterns(table: EncodedTable) -> tuple[NDArray[np.int32], NDArray[np.float64], Ids]:
@@ -43,7 +48,7 @@ def cells_of_patterns(table: EncodedTable) -> tuple[NDArray[np.int32], NDArray[n
     price = np.zeros(2**d)
     first = np.zeros(2**d + 1, dtype=np.int64)
     for pattern in range(2**d):
-        kept = [a for a in range(d) if pattern >> a & 1]
+        kept = kept_by(pattern, d)
         ids, count = class_ids(((table.qi[a].codes, table.qi[a].size) for a in kept), n)
         cell[pattern] = ids + first[pattern]
         first[pattern + 1] = first[pattern] + count
