@@ -7,7 +7,7 @@ import time
 import shoal
 from benchmarks.data import acs, adult
 from shoal.bounds import EFFORTS, lower_bound
-from shoal.encode import encode
+from shoal.encoding.encode import encode
 from shoal.models import KAnonymity
 from shoal.policy import Policy
 

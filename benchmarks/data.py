@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import shoal
-from shoal.read import read_table
+from shoal.io.read import read_table
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 ADULT_NUMERIC = ["age", "education-num"]

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from benchmarks.data import CENSUS_QI, census
-from shoal.write import decoded, write_table
+from shoal.io.write import decoded, write_table
 
 DUCKDB = """
 import duckdb, time, sys

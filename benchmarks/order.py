@@ -9,10 +9,10 @@ from unittest import mock
 
 import shoal
 from benchmarks.data import ACS_ORDINAL, SHARED, acs, adult, real
-from shoal.cooccurrence import arranged
-from shoal.encode import encode
+from shoal.encoding.cooccurrence import arranged
+from shoal.encoding.encode import encode
+from shoal.explore.suggestion import suggest
 from shoal.policy import Policy
-from shoal.suggestion import suggest
 
 SIZES = (5, 10, 50)
 SETS = ["sex", "race", "marital-status", "workclass", "native-country"]
@@ -57,7 +57,7 @@ def _both(table, qi, method, asked) -> str:
     def loss() -> float:
         return shoal.anonymize(table, qi=qi, method=method, **asked).loss.gcp
 
-    with mock.patch("shoal.encode.arranged", lambda columns, n: tuple(columns)):
+    with mock.patch("shoal.encoding.encode.arranged", lambda columns, n: tuple(columns)):
         before = loss()
     after = loss()
     return f"{before:.4f} / {after:.4f} ({after / before:.2f})"

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.data import census
-from shoal.encode import encode
+from shoal.encoding.encode import encode
+from shoal.encoding.table import EncodedTable
 from shoal.methods import METHODS, get_method
 from shoal.methods.base import Run
 from shoal.models import build_models
 from shoal.policy import Policy
-from shoal.table import EncodedTable
 
 RECORDS = 1_000_000
 GROWTH = (100_000, 300_000, 1_000_000, 3_000_000)

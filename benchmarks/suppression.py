@@ -15,13 +15,13 @@ import pyarrow as pa
 
 from benchmarks.data import acs, adult, census
 from benchmarks.partition import argsort_seconds, partition_seconds
-from shoal.encode import encode
+from shoal.encoding.encode import encode
+from shoal.encoding.table import EncodedTable
 from shoal.methods.base import Outcome
 from shoal.metrics.divergence import kl_divergence
 from shoal.metrics.loss import gcp
 from shoal.pipeline import partition
 from shoal.policy import Policy
-from shoal.table import EncodedTable
 
 SIZES = (100_000, 200_000, 300_000, 400_000, 500_000, 600_000)
 FOUR = ["age", "gender", "education", "marital"]

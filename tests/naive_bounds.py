@@ -8,8 +8,8 @@ from itertools import combinations
 
 import naive_optimal
 from shoal.bounds.families import Family
+from shoal.encoding.table import EncodedTable
 from shoal.models.base import Model
-from shoal.table import EncodedTable
 
 Rows = list[int]
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 from naive_topdown import ncp
-from shoal.table import EncodedTable
+from shoal.encoding.table import EncodedTable
 
 Rows = list[int]
 Counts = dict[int, int]

@@ -1,4 +1,4 @@
-"""Slow twins of `shoal.kernels.butterfly*`, to be read beside paper 003 and DESIGN.
+"""Slow twins of `shoal.kernels.butterfly.tree*`, to be read beside paper 003 and DESIGN.
 
 A table here is a list of records, a record a tuple of codes. ``spots[a][code]``
 is where a code of attribute a stands; what a group loses in it is the distance

@@ -1,4 +1,4 @@
-"""Slow twins of `shoal.cooccurrence`: one value, one record at a time."""
+"""Slow twins of `shoal.encoding.cooccurrence`: one value, one record at a time."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from shoal.table import SET, SPAN, EncodedTable, QIColumn
+from shoal.encoding.table import SET, SPAN, EncodedTable, QIColumn
 
 
 def hilbert_index(point: Sequence[int], bits: int) -> int:

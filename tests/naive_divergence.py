@@ -6,7 +6,7 @@ import math
 from collections import Counter
 
 from naive_queries import groups_of, meaning
-from shoal.table import EncodedTable, Recoding
+from shoal.encoding.table import EncodedTable, Recoding
 
 Box = tuple[frozenset[int], ...]
 

@@ -1,4 +1,4 @@
-"""Slow twins of `shoal.kernels.diverse` and `nested`, to be read beside paper 004, section 4.
+"""Slow twins of the kernels `frontier` and `nested`, to be read beside paper 004, section 4.
 
 Records are positions 0, 1, ... along the line; ``values[r]`` is the sensitive
 value of record r, ``places[r]`` its 1-D quasi-identifier.

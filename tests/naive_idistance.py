@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from naive_curve import hilbert_index
+from shoal.encoding.table import EncodedTable
 from shoal.methods.hilbert import Curve
-from shoal.table import EncodedTable
 
 Point = Sequence[float]
 

@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Hashable, Sequence
 
 import naive_models
+from shoal.encoding.table import SET, SPAN, EncodedTable, QIColumn
 from shoal.models import Model
-from shoal.table import SET, SPAN, EncodedTable, QIColumn
 
 Node = tuple[int, ...]
 Rows = list[int]

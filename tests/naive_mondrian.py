@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+from shoal.encoding.table import EncodedTable, QIColumn
 from shoal.kernels.costs import SPAN, TREE
-from shoal.table import EncodedTable, QIColumn
 
 Rows = list[int]
 Allowed = Callable[[Rows], bool]

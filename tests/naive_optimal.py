@@ -8,8 +8,8 @@ from functools import cache
 
 import naive_models
 from naive_mondrian import loss
+from shoal.encoding.table import EncodedTable
 from shoal.models.base import Model
-from shoal.table import EncodedTable
 
 Rows = list[int]
 

@@ -1,9 +1,9 @@
-"""Slow twin of `shoal.kernels.outliers`: the definition, one record after another."""
+"""Slow twin of `shoal.kernels.outliers.savings`: the definition, one record after another."""
 
 from __future__ import annotations
 
+from shoal.encoding.table import EncodedTable, Partition
 from shoal.kernels.costs import SET, SPAN
-from shoal.table import EncodedTable, Partition
 
 
 def ncp(table: EncodedTable, records: list[int]) -> float:

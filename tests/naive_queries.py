@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from itertools import combinations, product
 
-from shoal.table import SET
+from shoal.encoding.table import SET
 
 
 def meaning(column, codes):

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from itertools import permutations
 
 import naive_optimal
+from shoal.encoding.table import EncodedTable
 from shoal.models.base import Model
-from shoal.table import EncodedTable
 
 Rows = list[int]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from shoal.table import EncodedTable
+from shoal.encoding.table import EncodedTable
 
 Cell = tuple[int, tuple[int, ...]]
 Kind = tuple[tuple[int, ...], int]

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 
 from naive_mondrian import loss
-from shoal.table import SET, SPAN, EncodedTable, QIColumn
+from shoal.encoding.table import SET, SPAN, EncodedTable, QIColumn
 
 Rows = list[int]
 Blocks = list[tuple[int, int]]

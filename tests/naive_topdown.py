@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from naive_mondrian import loss
-from shoal.table import EncodedTable
+from shoal.encoding.table import EncodedTable
 
 Rows = list[int]
 

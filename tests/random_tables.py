@@ -10,10 +10,10 @@ import pyarrow as pa
 from hypothesis import reject
 from hypothesis import strategies as st
 
-from shoal.encode import encode
+from shoal.encoding.encode import encode
+from shoal.encoding.table import EncodedTable, Partition
 from shoal.errors import InputError
 from shoal.policy import Policy
-from shoal.table import EncodedTable, Partition
 
 WORDS = ["a", "b", "c", "d,e", 'f"g', "{h}", "*", "[1,2]", " i", "ü"]
 DATES = ["2024-01-31", "2023-12-01", "1999-07-15", "2024-02-29"]

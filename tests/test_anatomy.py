@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import InfeasibleError, InputError, PolicyError, VerificationError
+from shoal.io.write import write_table
 from shoal.methods.anatomy import draw
-from shoal.write import write_table
 
 
 def naive_draw(counts, diversity):

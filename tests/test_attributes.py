@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 import naive_attributes as naive
 import naive_models
 import shoal
+from shoal.encoding.table import EncodedTable
 from shoal.errors import PolicyError
-from shoal.kernels.lattice import subset_sums
+from shoal.kernels.attributes.lattice import subset_sums
 from shoal.methods import attributes
 from shoal.methods.attributes import fewest_suppressed
 from shoal.models import (
@@ -27,7 +28,6 @@ from shoal.models import (
     RecursiveL,
     TCloseness,
 )
-from shoal.table import EncodedTable
 from test_mondrian import qi, sensitive
 
 MODELS = [

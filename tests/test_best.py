@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from random_tables import microdata
 from shoal.datasets import census
-from shoal.encode import encode
+from shoal.encoding.encode import encode
+from shoal.encoding.table import EncodedTable
 from shoal.errors import ShoalError
 from shoal.methods.base import Outcome
 from shoal.methods.tp import Jury
@@ -21,7 +22,6 @@ from shoal.metrics.loss import gcp
 from shoal.models import models_of
 from shoal.pipeline import partition
 from shoal.policy import Policy
-from shoal.table import EncodedTable
 
 MODELS: list[dict[str, Any]] = [{"k": 2}, {"k": 3}, {"k": 5}, {"l": 2}, {"l": 3}, {"k": 4, "l": 2}]
 OTHERS = ["bsgi", "cover", "hilbert", "idistance", "incognito", "mondrian", "tds", "topdown"]

@@ -16,6 +16,7 @@ from random_tables import encoded_tables
 from shoal.bounds import EFFORTS, Bound, lower_bound
 from shoal.bounds.families import Family, families
 from shoal.bounds.rungs import Clock, Ladder
+from shoal.encoding.table import EncodedTable
 from shoal.errors import PolicyError
 from shoal.methods import get_method
 from shoal.methods.base import Run
@@ -31,7 +32,6 @@ from shoal.models import (
     TCloseness,
     UniqueDistinctL,
 )
-from shoal.table import EncodedTable
 from test_idistance import census
 from test_mondrian import qi
 from test_optimal import random_table, whole_holds

@@ -16,8 +16,9 @@ from pydantic import ValidationError
 
 import naive_bsgi as naive
 import shoal
-from shoal.encode import encode
-from shoal.kernels.bsgi_block import (
+from shoal.encoding.encode import encode
+from shoal.encoding.table import EncodedTable, Partition, Recoding
+from shoal.kernels.bsgi.block import (
     Block,
     group_near,
     group_planned,
@@ -27,7 +28,7 @@ from shoal.kernels.bsgi_block import (
     place,
     points_of,
 )
-from shoal.kernels.bsgi_settle import CANDIDATES, GAIN
+from shoal.kernels.bsgi.exchange import CANDIDATES, GAIN
 from shoal.methods import bsgi, get_method
 from shoal.methods.base import Run
 from shoal.methods.bsgi import BSGIOptions, values_asked, window_cuts
@@ -46,7 +47,6 @@ from shoal.models import (
     table_histograms,
 )
 from shoal.policy import Policy
-from shoal.table import EncodedTable, Partition, Recoding
 from test_mondrian import (
     assert_guaranteed,
     groups_of,

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import shoal
 from shared_data import DATA
-from shoal.encode import encode
+from shoal.encoding.encode import encode
+from shoal.encoding.table import EncodedTable, Partition
 from shoal.errors import InfeasibleError
 from shoal.methods import bsgi
 from shoal.methods.base import Run
@@ -21,7 +22,6 @@ from shoal.models import (
     UniqueDistinctL,
 )
 from shoal.policy import Policy
-from shoal.table import EncodedTable, Partition
 from test_bsgi import SELECTS, census, just_eligible, partition_of, run_bsgi
 from test_mondrian import (
     assert_guaranteed,
@@ -50,7 +50,7 @@ class TestPersons:
             kind={"age": "ordinal"}, sensitive="diag_1", person="patient_nbr", missing=["?"],
             l=5, l_reading=reading, method="bsgi",
         )  # fmt: skip
-        source = shoal.read.read_table(DATA / "diabetes130.csv.gz")
+        source = shoal.io.read.read_table(DATA / "diabetes130.csv.gz")
         table = encode(source, policy)
         assert len(np.unique(table.person)) == 71_518
         partition = partition_of(table, [FrequencyL(5)])

@@ -9,10 +9,10 @@ import pytest
 
 import shoal
 from command import shoal as command
-from shoal.budget import best_l
-from shoal.encode import encode
+from shoal.encoding.encode import encode
+from shoal.engines.memory.budget import best_l
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.write import write_table
+from shoal.io.write import write_table
 
 QI = ["age", "gender", "education"]
 

@@ -16,14 +16,15 @@ import naive_butterfly as naive
 import naive_models
 import shoal
 from random_tables import _column, quasi_identifier
+from shoal.encoding.table import SPAN, TREE, EncodedTable, Partition, QIColumn, Recoding
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.kernels.butterfly_units import best_groups, cheapest_groups, new_walk, units_of
-from shoal.methods import butterfly_body, butterfly_paper
-from shoal.methods.butterfly_plan import plan_of
-from shoal.methods.wings import Hangar, fly
+from shoal.kernels.butterfly.units import best_groups, cheapest_groups, new_walk, units_of
+from shoal.methods.butterfly.body import body_first
+from shoal.methods.butterfly.plan import plan_of
+from shoal.methods.butterfly.wings import Hangar, fly
+from shoal.methods.papers import butterfly as paper
 from shoal.metrics.loss import gcp
 from shoal.models import KAnonymity, View, models_of
-from shoal.table import SPAN, TREE, EncodedTable, Partition, QIColumn, Recoding
 
 pytestmark = pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
 
@@ -263,7 +264,7 @@ def views(k, other=None, together=None):
 def test_body_first_agrees_with_its_twin(table, k, other):
     k, other = min(k, table.n), min(other, table.n)
     hangar = Hangar(table, plan_of(table, views(k, other)))
-    body = butterfly_body.body_first(hangar)
+    body = body_first(hangar)
     records = list(zip(*(c.codes.tolist() for c in table.qi), strict=True))
     spots = [c.position.tolist() for c in table.qi]
     wings = [
@@ -342,10 +343,10 @@ def test_lanes_find_the_same_optimum(n, heaviest, seed, trees):
 @given(numbered(), st.integers(1, 4), st.sampled_from(["hilbert", "mondrian"]))
 def test_theorem_4_never_rules_out_a_butterfly_that_pays(table, k, inner):
     hangar = Hangar(table, plan_of(table, views(min(k, table.n))), inner)
-    climb = butterfly_paper._grown(hangar, table)
+    climb = paper._grown(hangar, table)
     for v in range(len(hangar.plan.wings)):
-        bound = butterfly_paper._Bound(hangar, v, climb)
-        wing = butterfly_paper._Builder(hangar, v, table, climb.tree)
+        bound = paper._Bound(hangar, v, climb)
+        wing = paper._Builder(hangar, v, table, climb.tree)
         for node in range(climb.nodes - 1, -1, -1):
             begin, end = climb.range(node)
             assert bound.below(begin, end) <= wing.loss(begin, end) + 1e-9
@@ -355,8 +356,8 @@ def test_theorem_4_never_rules_out_a_butterfly_that_pays(table, k, inner):
 @given(numbered(), st.integers(1, 5))
 def test_nearest_neighbours_are_those_of_definition_3(table, k):
     hangar = Hangar(table, plan_of(table, views(1)))
-    climb = butterfly_paper._grown(hangar, table)
-    bound = butterfly_paper._Bound(hangar, 0, climb)
+    climb = paper._grown(hangar, table)
+    bound = paper._Bound(hangar, 0, climb)
     wing = hangar.tables[0]
     spots = [c.position[c.codes] for c in wing.qi]
 
@@ -366,7 +367,7 @@ def test_nearest_neighbours_are_those_of_definition_3(table, k):
     for e, (a, b) in enumerate(zip(bound.offsets[:-1], bound.offsets[1:], strict=True)):
         members = climb.tree.order[a:b].tolist()
         assert bound.nearest[e, 0] == pytest.approx(naive.nearest(distance, members, 0))
-    found = butterfly_paper._nearest_in_table(wing, min(k, table.n))
+    found = paper._nearest_in_table(wing, min(k, table.n))
     for t in range(table.n):
         near = sorted(distance(t, u) for u in range(table.n))
         assert found[t] <= near[min(k, table.n) - 1] + 1e-9
@@ -381,7 +382,7 @@ def test_units_stay_together_in_every_wing(table, k, together):
         assert together >= k
         return
     hangar = Hangar(table, plan)
-    flight = fly(hangar, butterfly_body.body_first(hangar))
+    flight = fly(hangar, body_first(hangar))
     parts = [p.group_ids() for p in flight.recoding.partitions]
     whole = Counter(zip(*(p.tolist() for p in parts), strict=True))
     assert min(whole.values()) >= together
@@ -417,5 +418,5 @@ def test_a_body_alone_is_a_partition_of_all_attributes():
     plan = plan_of(table, both)
     assert plan is not None
     hangar = Hangar(table, plan)
-    recoding = fly(hangar, butterfly_body.body_first(hangar)).recoding
+    recoding = fly(hangar, body_first(hangar)).recoding
     assert gcp(table, recoding) <= gcp(table, Recoding.single(Partition.whole(6), 2))

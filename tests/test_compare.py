@@ -14,9 +14,9 @@ import pytest
 
 import shoal as package
 from command import ROLES, SECRET, assert_refused, people, shoal
-from shoal.comparison import compare
 from shoal.errors import InputError, OutputError, PolicyError
-from shoal.grid import BOUND, Comparison, Row
+from shoal.explore.compare import compare
+from shoal.explore.comparison import BOUND, Comparison, Row
 from shoal.metrics.queries import count_queries
 from shoal.report import frontier as pictures
 from shoal.report.frontier import LABEL_GAP, _apart, frontier, save
@@ -300,8 +300,8 @@ def test_no_release_at_all_is_a_table_without_a_picture(tmp_path):
 
 def test_queries_are_the_same_for_every_release(census):
     """The workload depends on the table and the seed, so errors compare like with like."""
-    from shoal.encode import encode
-    from shoal.table import Partition, Recoding
+    from shoal.encoding.encode import encode
+    from shoal.encoding.table import Partition, Recoding
 
     table = encode(census, package.Policy.parse(**SETTINGS, k=2))
     whole = Recoding.single(Partition.whole(table.n), 3)

@@ -14,12 +14,12 @@ import naive_cooccurrence as naive
 import shoal
 from random_tables import microdata
 from shared_data import DATA
-from shoal import cooccurrence
-from shoal.cooccurrence import Company, arranged, chain, company, profiles
-from shoal.encode import encode
+from shoal.encoding import cooccurrence
+from shoal.encoding.cooccurrence import Company, arranged, chain, company, profiles
+from shoal.encoding.encode import encode
+from shoal.encoding.table import SET, EncodedTable
 from shoal.errors import InputError
 from shoal.policy import Policy
-from shoal.table import SET, EncodedTable
 
 QUICK = settings(max_examples=60, deadline=None)
 
@@ -200,7 +200,7 @@ def test_adult_loses_less_and_the_release_holds(monkeypatch):
     }  # fmt: skip
     after = shoal.anonymize(DATA / "adult.csv", **asked)
     assert after.verification.ok
-    monkeypatch.setattr("shoal.encode.arranged", lambda columns, n: tuple(columns))
+    monkeypatch.setattr("shoal.encoding.encode.arranged", lambda columns, n: tuple(columns))
     before = shoal.anonymize(DATA / "adult.csv", **asked)
     assert before.verification.ok
     assert after.loss.gcp < before.loss.gcp

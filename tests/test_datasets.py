@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from shoal import _census_tables as tables
 from shoal import datasets
 from shoal.datasets import DATASETS, census, census_hierarchies
+from shoal.datasets import frequencies as tables
 from shoal.errors import InputError
 
 # Table 1 of paper 004

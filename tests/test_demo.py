@@ -13,7 +13,7 @@ from click.testing import CliRunner
 import shoal
 from shoal.cli import cli
 from shoal.errors import OutputError
-from shoal.read import read_table
+from shoal.io.read import read_table
 
 FILES = {
     "people.csv", "shoal.toml", "marital.csv", "country.csv", "release.csv",

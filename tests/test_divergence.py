@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 import naive_divergence as naive
 from random_tables import encoded_tables, partitions
-from shoal.encode import encode
+from shoal.encoding.encode import encode
+from shoal.encoding.table import SET, Domain, Partition, Recoding
 from shoal.errors import PolicyError
 from shoal.metrics import divergence
 from shoal.metrics.divergence import kl_divergence
 from shoal.policy import Policy
-from shoal.table import SET, Domain, Partition, Recoding
 
 
 def encoded(columns, **settings):

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 import naive_diverse as naive
 import shoal
-from shoal.kernels.diverse import all_different, frontier_groups
-from shoal.kernels.nested import nested_groups
+from shoal.encoding.table import SPAN, EncodedTable, QIColumn, SensitiveColumn
+from shoal.kernels.line.nested import nested_groups
+from shoal.kernels.papers.frontier import all_different, frontier_groups
 from shoal.methods import get_method
 from shoal.methods.base import Run
 from shoal.methods.line import partition_line
@@ -31,7 +32,6 @@ from shoal.models import (
     check_eligible,
     table_histograms,
 )
-from shoal.table import SPAN, EncodedTable, QIColumn, SensitiveColumn
 
 KERNELS = {"frontier": frontier_groups, "nested": nested_groups}
 

@@ -32,7 +32,7 @@ def blocks(page, language):
 @pytest.fixture
 def workplace(tmp_path, monkeypatch):
     """A folder with the table that the docs talk about."""
-    from shoal.write import write_table
+    from shoal.io.write import write_table
 
     write_table(shoal.datasets.census(2000), tmp_path / "census.csv")
     monkeypatch.chdir(tmp_path)

@@ -58,7 +58,7 @@ def patient(monkeypatch):
 
     known = methods.get_method
     get = lambda name: method if name == "patient" else known(name)  # noqa: E731
-    for module in ("shoal.pipeline", "shoal.outliers", "shoal.comparison"):
+    for module in ("shoal.pipeline", "shoal.engines.memory.outliers", "shoal.explore.compare"):
         monkeypatch.setattr(f"{module}.get_method", get)
     return method
 

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 import shoal
 from shoal.errors import InputError
-from shoal.read import read_table
-from shoal.write import write_table
+from shoal.io.read import read_table
+from shoal.io.write import write_table
 
 PEOPLE = {
     "name": [f"p{i}" for i in range(12)],

@@ -9,7 +9,7 @@ import pytest
 
 import naive_optimal as naive
 import shoal
-from shoal import hard
+from shoal.datasets import hard
 from shoal.errors import InputError
 
 FIGURE_1 = [(0, 0, 3), (0, 1, 2), (1, 2, 0), (1, 1, 0), (2, 1, 2), (3, 3, 1)]

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive_curve import best_cut, group_cost, hilbert_index
+from shoal.encoding.table import SET, SPAN, TREE, EncodedTable, Partition, QIColumn, SensitiveColumn
 from shoal.errors import PolicyError
 from shoal.kernels import dp
 from shoal.kernels.curve import LANES, hilbert_keys, key_words
@@ -28,7 +29,6 @@ from shoal.models import (
     UniqueDistinctL,
     table_histograms,
 )
-from shoal.table import SET, SPAN, TREE, EncodedTable, Partition, QIColumn, SensitiveColumn
 
 
 def column(codes, form=SPAN, weight=1.0, size=None, missing=False, position=None):

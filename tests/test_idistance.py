@@ -10,15 +10,24 @@ from pydantic import ValidationError
 
 import naive_idistance as naive
 from naive_curve import best_cut, group_cost
+from shoal.encoding.table import (
+    SET,
+    SPAN,
+    EncodedTable,
+    Partition,
+    QIColumn,
+    Recoding,
+    SensitiveColumn,
+)
 from shoal.errors import PolicyError
-from shoal.kernels.distance import BLOCK, nearest_centres, padded
-from shoal.methods import get_method, idistance
+from shoal.kernels.papers.idistance import BLOCK, nearest_centres, padded
+from shoal.methods import get_method
 from shoal.methods.base import Run
 from shoal.methods.hilbert import curve_of
-from shoal.methods.idistance import IDistanceOptions, centres_of, line_of, space_of
+from shoal.methods.papers import idistance
+from shoal.methods.papers.idistance import IDistanceOptions, centres_of, line_of, space_of
 from shoal.metrics.loss import gcp
 from shoal.models import EntropyL, FrequencyL, KAnonymity, TCloseness, UniqueDistinctL
-from shoal.table import SET, SPAN, EncodedTable, Partition, QIColumn, Recoding, SensitiveColumn
 from test_mondrian import assert_guaranteed, groups_of
 
 BITS = idistance.DISTANCE_BITS

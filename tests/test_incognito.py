@@ -15,18 +15,18 @@ import naive_incognito as naive
 import shoal
 from random_tables import microdata
 from shared_data import DATA
-from shoal.classes import class_ids
-from shoal.encode import encode
+from shoal.encoding.classes import class_ids
+from shoal.encoding.encode import encode
+from shoal.encoding.table import EncodedTable, Partition
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.kernels.rollup import Levels, number_classes
+from shoal.kernels.fulldomain.rollup import Levels, number_classes
 from shoal.methods import fulldomain, get_method, incognito
 from shoal.methods.base import Outcome, Run
 from shoal.methods.fulldomain import Search
 from shoal.methods.incognito import Incognito, IncognitoOptions
-from shoal.methods.ladder import ladder
+from shoal.methods.levels import ladder
 from shoal.metrics.loss import gcp
 from shoal.models import EntropyL, KAnonymity, UniqueDistinctL, check_eligible, models_of
-from shoal.table import EncodedTable, Partition
 
 MODELS: list[dict[str, Any]] = [
     {"k": 1},

@@ -20,7 +20,7 @@ from shared_data import DATA
 from shoal.cli import cli
 from shoal.cli.policy import policy_text
 from shoal.errors import InputError, OutputError, PolicyError
-from shoal.inspection import Inspection, inspect
+from shoal.explore.inspection import Inspection, inspect
 from shoal.policy import Policy
 
 

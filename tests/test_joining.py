@@ -18,7 +18,7 @@ import shoal
 from command import SECRET
 from command import shoal as command
 from shoal.errors import InputError, PolicyError
-from shoal.joining import join_check, matching
+from shoal.joining import join_check, pairs
 from shoal.methods import METHODS
 
 INSURER = ["age", "vehicle", "postcode"]
@@ -265,12 +265,12 @@ def test_both_ways_to_find_pairs_find_the_same(
     trees = {"hierarchy": {"job": TREE}} if any(r.policy.hierarchy for r in releases) else {}
     found = []
     plans = (
-        matching._by_cells,
-        lambda left, right, bits: matching._by_rests(left, right, most=1 << 60),
+        pairs._by_cells,
+        lambda left, right, bits: pairs._by_rests(left, right, most=1 << 60),
     )
     for plan in plans:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(matching, "_plan", plan)
+            patch.setattr(pairs, "_plan", plan)
             found.append(join_check(releases, k, **trees).views)
     assert found[0] == found[1]
 

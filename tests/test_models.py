@@ -15,6 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import naive_models as naive
+from shoal.encoding.table import EncodedTable, SensitiveColumn
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.kernels import rules as kernel
 from shoal.models import (
@@ -43,7 +44,6 @@ from shoal.models import (
     whole_table_only,
 )
 from shoal.models.exact import at_most, limited
-from shoal.table import EncodedTable, SensitiveColumn
 
 # --- tables ------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_mondrian as naive
+from shoal.encoding.table import EncodedTable, Partition, QIColumn, SensitiveColumn
 from shoal.errors import PolicyError
 from shoal.kernels.costs import SET, SPAN, TREE
 from shoal.methods import get_method, mondrian
@@ -26,7 +27,6 @@ from shoal.models import (
     sizes_only,
     table_histograms,
 )
-from shoal.table import EncodedTable, Partition, QIColumn, SensitiveColumn
 
 
 def qi(

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 import naive_optimal as naive
 import shoal
+from shoal.encoding.table import SET, SPAN, TREE, EncodedTable, Partition
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.methods import get_method, optimal
 from shoal.methods.base import Run
@@ -36,7 +37,6 @@ from shoal.models import (
     TCloseness,
     UniqueDistinctL,
 )
-from shoal.table import SET, SPAN, TREE, EncodedTable, Partition
 from test_idistance import census
 from test_mondrian import assert_guaranteed, groups_of, qi, sensitive
 

@@ -17,7 +17,7 @@ import shoal
 from command import SECRET
 from random_tables import encoded_tables, microdata, partitions
 from shoal.errors import InfeasibleError, PolicyError, VerificationError
-from shoal.kernels.outliers import removal_savings
+from shoal.kernels.outliers.savings import removal_savings
 from shoal.methods import get_method
 from shoal.policy import Policy
 from test_pipeline import GENERALISING, MODELS, REFUSING, assert_models_hold, classes_by_text
@@ -215,7 +215,9 @@ class TestStarred:
         assert_models_hold(release, release.models, ["workclass"])
 
     def test_stars_that_would_break_a_model_are_given_up(self, monkeypatch):
-        monkeypatch.setattr("shoal.outliers._are_a_class", lambda table, models, rows: True)
+        monkeypatch.setattr(
+            "shoal.engines.memory.outliers._are_a_class", lambda table, models, rows: True
+        )
         release = shoal.anonymize(far_out(), **ASKED, max_suppressed="5%", suppress_by="star")
         assert release.verify().ok
         assert release.loss.suppressed_records == 0
@@ -255,7 +257,7 @@ class TestSettings:
 
     def test_the_command_says_how_many(self, tmp_path):
         source, out = tmp_path / "t.parquet", tmp_path / "r.csv"
-        from shoal.write import write_table
+        from shoal.io.write import write_table
 
         write_table(far_out(), source)
         asked = ["anonymize", source, "-o", out, "--qi", "age,city", "-k", 4, "--method", "hilbert"]

@@ -193,9 +193,9 @@ def test_a_set_names_its_values_in_order_and_quotes_what_could_be_misread():
 
 
 def test_a_broken_method_cannot_publish(monkeypatch):
+    from shoal.encoding.table import Partition, Recoding
     from shoal.methods.base import Outcome
     from shoal.methods.mondrian import Mondrian
-    from shoal.table import Partition, Recoding
 
     def one_group_a_record(self, table, models, options, run):
         alone = Partition.from_group_ids(np.arange(table.n))

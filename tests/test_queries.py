@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 import naive_queries as naive
 import shoal
 from random_tables import encoded_tables, partitions
-from shoal.encode import encode
+from shoal.encoding.encode import encode
+from shoal.encoding.table import Partition, Recoding
 from shoal.errors import PolicyError
-from shoal.kernels import cubes
+from shoal.kernels.metrics import cubes
 from shoal.metrics import queries as metrics
 from shoal.metrics.coverage import covered
 from shoal.metrics.queries import (
@@ -27,7 +28,6 @@ from shoal.metrics.queries import (
     query_error,
 )
 from shoal.policy import Policy
-from shoal.table import Partition, Recoding
 
 
 def encoded(columns, **settings):

@@ -21,7 +21,7 @@ from shared_data import DATA
 from shoal.errors import HierarchyError, InputError, PolicyError
 from shoal.hierarchy import Hierarchy
 from shoal.recipient import Answer, query
-from shoal.recipient.cells import Anything, Range, Reading, Values, infer_reading, read_cell
+from shoal.released.cells import Anything, Range, Reading, Values, infer_reading, read_cell
 
 ADULT = DATA / "adult.csv"
 WORDS = ["a", "b", "c", "d,e", 'f"g', "{h}", " i", "ü"]

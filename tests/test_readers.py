@@ -22,7 +22,7 @@ from random_tables import microdata
 from shoal.errors import PolicyError, VerificationError
 from shoal.models import TOGETHER, KAnonymity, models_of, views_of
 from shoal.policy import Policy, Reader
-from shoal.verification import check_release, published_names
+from shoal.verification.check import check_release, published_names
 
 BOTH = {"insurer": ["age", "zip"], "employer": ["note", "age"]}
 CLI = ("--identifier", "name", "--method", "hilbert", "--sensitive", "disease")

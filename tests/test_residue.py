@@ -11,7 +11,7 @@ import pytest
 
 import naive_tp as naive
 import shoal
-from shoal.kernels import residue as kernels
+from shoal.kernels.tp import residue as kernels
 from shoal.methods.tp import three_phases
 
 PHASE_TWO = [(3, 1, 1, 2, 3), (0, 2, 2, 4, 4), (4, 4, 0, 0, 0)]

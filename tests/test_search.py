@@ -11,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_search as naive
-from shoal.kernels.assigning import cheapest_assignment, new_assignment
-from shoal.kernels.guillotine import cut_tree, new_bench
-from shoal.kernels.pricing import members_price, new_box, price_with, prices_of
-from shoal.kernels.tally import members_hold, new_tally
-from shoal.methods import improving
-from shoal.methods.improving import Improver
+from shoal.encoding.table import Partition
+from shoal.kernels.best.assigning import cheapest_assignment, new_assignment
+from shoal.kernels.best.guillotine import cut_tree, new_bench
+from shoal.kernels.best.pricing import members_price, new_box, price_with, prices_of
+from shoal.kernels.best.tally import members_hold, new_tally
+from shoal.methods.best import improver
+from shoal.methods.best.improver import Improver
 from shoal.models import (
     KE,
     AlphaK,
@@ -28,7 +29,6 @@ from shoal.models import (
     TCloseness,
     table_histograms,
 )
-from shoal.table import Partition
 from test_mondrian import groups_of
 from test_optimal import random_table, whole_holds
 
@@ -134,7 +134,7 @@ class TestEveryModelAfterTheSearch:
     def test_two_regions(self, seed):
         table = small_table(seed, most=60)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(improving, "FEW", 0)
+            patch.setattr(improver, "FEW", 0)
             if whole_holds(table, [FrequencyL(2)]):
                 assert_search_is_sound(table, [FrequencyL(2)], seed)
 

@@ -15,15 +15,15 @@ import naive_optimal
 import naive_stars as naive
 from shoal.bounds import lower_bound
 from shoal.datasets import census
-from shoal.encode import encode
+from shoal.encoding.encode import encode
+from shoal.encoding.table import EncodedTable, Partition
+from shoal.kernels.best.star_search import Asked, search_patterns, settle
 from shoal.kernels.random import random_state
-from shoal.kernels.starring import Asked, search_patterns, settle
-from shoal.methods.best_stars import StarImprover
-from shoal.methods.star_flow import PACE, StarFlow
+from shoal.methods.best.star_programme import PACE, StarFlow
+from shoal.methods.best.stars import StarImprover
 from shoal.models import FrequencyL
 from shoal.pipeline import partition
 from shoal.policy import Policy
-from shoal.table import EncodedTable, Partition
 from test_optimal import random_table
 
 SEEDS = st.integers(0, 10**6)

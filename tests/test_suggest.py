@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from command import assert_refused, people, shoal
 from random_tables import WORDS, microdata
 from shoal.errors import InputError, PolicyError
+from shoal.explore.suggestion import suggest
 from shoal.hierarchy import Hierarchy
 from shoal.hierarchy.suggest import (
     tree_of_codes,
@@ -25,8 +26,7 @@ from shoal.hierarchy.suggest import (
     tree_of_numbers,
     usual_levels,
 )
-from shoal.suggestion import suggest
-from shoal.write import write_table
+from shoal.io.write import write_table
 
 QUICK = settings(max_examples=60, deadline=None)
 FRUIT = ["apple", "cherry", "pear", "plum"]

@@ -14,12 +14,12 @@ from pyarrow import csv
 import shoal
 from command import shoal as command
 from random_tables import microdata
-from shoal.encode import encode
+from shoal.encoding.encode import encode
+from shoal.encoding.recode import recode
+from shoal.encoding.table import Domain, Partition, Recoding
 from shoal.errors import InfeasibleError, PolicyError, ShoalWarning
 from shoal.metrics.coverage import covered
 from shoal.metrics.loss import gcp
-from shoal.recode import recode
-from shoal.table import Domain, Partition, Recoding
 
 pytestmark = pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
 TREE = {"school": ["9th", "10th"], "college": ["Bachelor", "Master"]}

@@ -13,14 +13,14 @@ import naive_tds as naive
 import shoal
 from naive_queries import groups_of
 from random_tables import microdata
-from shoal.encode import encode
+from shoal.encoding.encode import encode
+from shoal.encoding.recode import recode
 from shoal.errors import InfeasibleError, InputError, PolicyError
 from shoal.methods.base import Run
-from shoal.methods.tds import TDS, TDSOptions
+from shoal.methods.papers.tds import TDS, TDSOptions
 from shoal.metrics.loss import gcp
 from shoal.models import build_models, check_eligible, needs_sensitive, table_histograms
 from shoal.policy import Policy
-from shoal.recode import recode
 
 MODELS = [
     {"k": 1},

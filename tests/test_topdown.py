@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import naive_topdown as naive
+from shoal.encoding.table import SET, TREE, EncodedTable, Partition, Recoding
 from shoal.errors import PolicyError
-from shoal.methods import get_method, topdown
+from shoal.methods import get_method
 from shoal.methods.base import Run
-from shoal.methods.topdown import TopDownOptions, divide_table
+from shoal.methods.papers import topdown
+from shoal.methods.papers.topdown import TopDownOptions, divide_table
 from shoal.metrics.loss import gcp
 from shoal.models import EntropyL, FrequencyL, KAnonymity, TCloseness, UniqueDistinctL
-from shoal.table import SET, TREE, EncodedTable, Partition, Recoding
 from test_idistance import census
 from test_mondrian import assert_guaranteed, groups_of, qi, tables, tables_about_health
 

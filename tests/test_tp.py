@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 import shoal
 from random_tables import microdata
+from shoal.encoding.table import EncodedTable, QIColumn, SensitiveColumn
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.kernels.costs import SPAN
 from shoal.methods import METHODS, get_method
 from shoal.methods.base import Run
-from shoal.methods.concern import hardly_repeats
+from shoal.methods.sparseness import hardly_repeats
 from shoal.models import (
     AlphaK,
     DistinctL,
@@ -25,7 +26,6 @@ from shoal.models import (
     TCloseness,
     table_histograms,
 )
-from shoal.table import EncodedTable, QIColumn, SensitiveColumn
 from test_residue import PHASE_THREE, PHASE_TWO, instances, records
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.papers.figures import Figure
 from benchmarks.papers.runs import Result, encoded, projections, run
-from shoal.table import EncodedTable
+from shoal.encoding.table import EncodedTable
 
 TABLES = {"SAL": "Salary", "OCC": "OccGroup"}
 WITH_STARS = ["hilbert with stars", "tp", "tp+"]

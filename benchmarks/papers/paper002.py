@@ -13,9 +13,9 @@ from functools import cache
 from benchmarks.data import adult, census
 from benchmarks.papers.figures import Figure
 from benchmarks.papers.runs import Result, run
-from shoal.encode import encode
+from shoal.encoding.encode import encode
+from shoal.encoding.table import EncodedTable
 from shoal.policy import Policy
-from shoal.table import EncodedTable
 
 NUMERIC = ["age", "fnlwgt", "education-num", "hours-per-week"]
 CATEGORICAL = ["marital-status", "race", "sex"]

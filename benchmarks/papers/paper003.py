@@ -19,10 +19,10 @@ import numpy as np
 from benchmarks.data import acs, census
 from benchmarks.papers.figures import Figure
 from benchmarks.papers.runs import Result, timed
-from shoal.encode import encode
+from shoal.encoding.encode import encode
+from shoal.encoding.table import EncodedTable
 from shoal.metrics.loss import attribute_ncp
 from shoal.policy import Policy
-from shoal.table import EncodedTable
 
 FIRST = ["Age", "OccGroup", "Country"]
 SECOND = ["Salary", "WorkClass", "Race"]

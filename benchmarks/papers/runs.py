@@ -12,14 +12,14 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.data import acs, adult, census
-from shoal.encode import encode
+from shoal.encoding.encode import encode
+from shoal.encoding.table import EncodedTable
 from shoal.methods.base import Outcome
 from shoal.metrics.divergence import kl_divergence
 from shoal.metrics.loss import gcp
 from shoal.metrics.queries import anatomy_divergence, cube_divergence
 from shoal.pipeline import partition
 from shoal.policy import Policy
-from shoal.table import EncodedTable
 
 LABELS: dict[str, dict[str, Any]] = {
     "hilbert": {"method": "hilbert"},

@@ -18,15 +18,15 @@ from shoal._version import __version__
 
 if TYPE_CHECKING:
     from shoal import datasets, errors
-    from shoal.comparison import compare
+    from shoal.explore.compare import compare
+    from shoal.explore.inspection import inspect
     from shoal.hierarchy import Hierarchy
-    from shoal.inspection import inspect
     from shoal.joining import join_check
     from shoal.pipeline import anonymize
     from shoal.policy import Policy
-    from shoal.proof import verify
     from shoal.recipient import query
     from shoal.release import Release
+    from shoal.verification.files import verify
 
 __all__ = [
     "Hierarchy",
@@ -49,11 +49,11 @@ _HOMES = {
     "Policy": "shoal.policy",
     "Release": "shoal.release",
     "anonymize": "shoal.pipeline",
-    "compare": "shoal.comparison",
-    "inspect": "shoal.inspection",
+    "compare": "shoal.explore.compare",
+    "inspect": "shoal.explore.inspection",
     "join_check": "shoal.joining",
     "query": "shoal.recipient",
-    "verify": "shoal.proof",
+    "verify": "shoal.verification.files",
 }
 _MODULES = frozenset({"datasets", "errors"})
 

@@ -15,16 +15,19 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from shoal.bounds import Bound, lower_bound
-from shoal.budget import best_l, strongest
-from shoal.classes import class_ids, class_sizes
 from shoal.effort import DEFAULT, longer
-from shoal.encode import encode
+from shoal.encoding.classes import class_ids, class_sizes
+from shoal.encoding.encode import encode
+from shoal.encoding.publish import Published, publish
+from shoal.encoding.recode import RecodedColumn, recode
+from shoal.encoding.table import EncodedTable, Partition, Recoding
+from shoal.engines.memory.budget import best_l, strongest
+from shoal.engines.memory.outliers import Sifted, sift, with_stars
 from shoal.errors import InfeasibleError, PolicyError, ShoalWarning
-from shoal.frames import to_arrow
-from shoal.manifest import build_manifest
+from shoal.io.frames import to_arrow
 from shoal.methods import METHODS, get_method
 from shoal.methods.base import Method, Options, Outcome, Report, Run
-from shoal.methods.repair import merge_along
+from shoal.methods.merging import merge_along
 from shoal.metrics.loss import measure
 from shoal.models import (
     Model,
@@ -34,13 +37,10 @@ from shoal.models import (
     views_of,
     whole_table_only,
 )
-from shoal.outliers import Sifted, sift, with_stars
 from shoal.policy import Policy
-from shoal.publish import Published, publish
-from shoal.recode import RecodedColumn, recode
 from shoal.release import Release
-from shoal.table import EncodedTable, Partition, Recoding
-from shoal.verification import Verification, check_release, check_separated
+from shoal.verification.check import Verification, check_release, check_separated
+from shoal.verification.manifest import build_manifest
 
 __all__ = ["anonymize", "check_published", "partition", "settled"]
 

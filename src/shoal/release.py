@@ -16,60 +16,20 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.classes import class_ids
-from shoal.errors import OutputError, PolicyError
-from shoal.frames import from_arrow
+from shoal.encoding.classes import class_ids
+from shoal.encoding.values import distinct_values
+from shoal.io.frames import from_arrow
+from shoal.io.paths import check_targets, manifest_path, sensitive_path
+from shoal.io.write import atomic_file, decoded, write_table
 from shoal.metrics.loss import Loss
 from shoal.models import Model
 from shoal.policy import Policy
-from shoal.read import file_format
-from shoal.values import distinct_values
-from shoal.verification import Verification, check_release, check_separated
-from shoal.write import atomic_file, decoded, write_table
+from shoal.verification.check import Verification, check_release, check_separated
 
-__all__ = ["Release", "check_targets", "manifest_path", "sensitive_path"]
+__all__ = ["Release"]
 
 SAME = 2e-9
 """Losses that differ by less are equal: the manifest rounds to 9 decimals."""
-
-
-def manifest_path(release: Path) -> Path:
-    """Where the manifest of a release lies unless said otherwise."""
-    return release.with_name(release.name + ".manifest.json")
-
-
-def sensitive_path(release: Path) -> Path:
-    """Where the second table of a release in two tables lies: ``r.csv``, ``r.sensitive.csv``."""
-    endings = release.suffixes[-2:] if release.suffix.lower() == ".gz" else release.suffixes[-1:]
-    ending = "".join(endings)
-    return release.with_name(f"{release.name.removesuffix(ending)}.sensitive{ending}")
-
-
-def check_targets(source: Path | None, target: Path, manifest: Path) -> None:
-    """Refuse targets that cannot or must not be written, before any work."""
-    try:
-        _check_targets(source, target, manifest)
-    except OSError as error:  # a name that the system does not accept
-        raise OutputError(f"{error.filename}: {error.strerror}") from None
-
-
-def _check_targets(source: Path | None, target: Path, manifest: Path) -> None:
-    if source is not None and _same_file(source, target):
-        raise PolicyError(f"{target}: the output is the input; choose another name")
-    if _same_file(manifest, target) or (source is not None and _same_file(source, manifest)):
-        raise PolicyError(f"{manifest}: the manifest needs a file of its own")
-    file_format(target)
-    for path in (target, manifest):
-        if path.is_dir():
-            raise OutputError(f"{path}: is a directory; expected a file name")
-        if not path.parent.is_dir():
-            raise OutputError(f"{path}: there is no directory {path.parent}")
-
-
-def _same_file(a: Path, b: Path) -> bool:
-    if a.exists() and b.exists():
-        return a.samefile(b)
-    return a.resolve() == b.resolve()
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -19,13 +19,13 @@ import numpy as np
 
 from shoal.bounds.families import families
 from shoal.bounds.rungs import LARGEST_DUAL, Clock, Ladder
+from shoal.encoding.table import EncodedTable
 from shoal.errors import PolicyError, ShoalError
-from shoal.methods.best_stars import StarImprover, asked_by, only_stars
+from shoal.methods.best.star_programme import StarFlow
+from shoal.methods.best.stars import StarImprover, asked_by, only_stars
 from shoal.methods.exact import Deadline, group_losses
 from shoal.methods.exact.subsets import least_subsets
-from shoal.methods.star_flow import StarFlow
 from shoal.models import Model, require_columns, whole_table_only
-from shoal.table import EncodedTable
 
 __all__ = ["EFFORTS", "Bound", "lower_bound"]
 

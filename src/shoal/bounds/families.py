@@ -18,8 +18,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.encoding.table import EncodedTable, SensitiveColumn
 from shoal.models import AlphaK, DistinctL, EntropyL, FrequencyL, Model, RecursiveL, TCloseness
-from shoal.table import EncodedTable, SensitiveColumn
 
 __all__ = ["Family", "families"]
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.bounds.families import Family
-from shoal.classes import class_ids
-from shoal.kernels.bound_points import WIDE, Space, boxes_of, tree_order
-from shoal.kernels.bound_search import Desk, Weights
+from shoal.encoding.classes import class_ids
+from shoal.encoding.table import EncodedTable, QIColumn
+from shoal.kernels.bounds.points import WIDE, Space, boxes_of, tree_order
+from shoal.kernels.bounds.search import Desk, Weights
 from shoal.kernels.costs import SET, SPAN, Costs
-from shoal.table import EncodedTable, QIColumn
 
 __all__ = ["Points", "distinct_points", "new_desk", "weights_of"]
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from shoal.bounds.families import Family
 from shoal.bounds.points import distinct_points, new_desk, weights_of
-from shoal.kernels.bound_rungs import ascend, cheapest_boxes
-from shoal.kernels.bound_search import Desk
+from shoal.encoding.table import EncodedTable
+from shoal.kernels.bounds.rungs import ascend, cheapest_boxes
+from shoal.kernels.bounds.search import Desk
 from shoal.kernels.threads import on_threads
-from shoal.table import EncodedTable
 
 __all__ = ["Clock", "Ladder"]
 

@@ -60,10 +60,10 @@ def anonymize(
     """
     policy = policy_from(options)
 
-    from shoal.manifest import load_manifest
+    from shoal.encoding.publish import GROUP, plain_columns
+    from shoal.io.paths import check_targets, manifest_path, sensitive_path
     from shoal.pipeline import anonymize as run
-    from shoal.publish import GROUP, plain_columns
-    from shoal.release import check_targets, manifest_path, sensitive_path
+    from shoal.verification.manifest import load_manifest
 
     proof = manifest or manifest_path(out)
     check_targets(file, out, proof)

@@ -23,7 +23,7 @@ from shoal.errors import PolicyError
 from shoal.policy import READINGS
 
 if TYPE_CHECKING:
-    from shoal.grid import Comparison
+    from shoal.explore.comparison import Comparison
 
 MEASURES = ("gcp", "kl", "query", "seconds")
 
@@ -89,8 +89,8 @@ def compare(
     ks = [_whole(value) for value in _numbers("k", k)]
     ls = [diversity(text) for text in split_names(l) or []]
 
-    from shoal.comparison import compare as run
-    from shoal.grid import FORMATS, check_target
+    from shoal.explore.compare import compare as run
+    from shoal.explore.comparison import FORMATS, check_target
 
     if out is not None:
         check_target(out, FORMATS, file)
@@ -143,7 +143,7 @@ def _show(found: Comparison) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from shoal.grid import BOUND
+    from shoal.explore.comparison import BOUND
 
     made = [row for row in found.rows if row.method != BOUND]
     losses = [(row.asked, row.gcp) for row in made if row.gcp is not None]

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from rich.console import Console, OverflowMethod
     from rich.table import Table
 
-    from shoal.inspection import Inspection
+    from shoal.explore.inspection import Inspection
     from shoal.release import Release
-    from shoal.verification import Verification
+    from shoal.verification.check import Verification
 
 PEOPLE = 5000
 QI = ("age", "gender", "education", "marital", "country")
@@ -93,11 +93,11 @@ def demo(out: Path, quiet: bool, as_json: bool) -> None:
 
 def make(directory: Path, report: Callable[[str, float, float], None]) -> Demo:
     """Write the demo's files and gather what there is to show."""
-    from shoal.inspection import inspect
+    from shoal.explore.inspection import inspect
+    from shoal.io.paths import manifest_path
+    from shoal.io.write import write_table
     from shoal.pipeline import anonymize
-    from shoal.proof import verify
-    from shoal.release import manifest_path
-    from shoal.write import write_table
+    from shoal.verification.files import verify
 
     table, release_file = directory / "people.csv", directory / "release.csv"
     policy_file = directory / "shoal.toml"

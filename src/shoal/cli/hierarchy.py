@@ -14,7 +14,7 @@ from shoal.cli.settings import policy_from
 from shoal.policy import KINDS
 
 if TYPE_CHECKING:
-    from shoal.suggestion import Suggestion
+    from shoal.explore.suggestion import Suggestion
 
 
 @click.group(short_help="Work with hierarchies.")
@@ -60,7 +60,7 @@ def suggest(
         check_new_file(file, out, "hierarchy", force)
     policy = policy_from(options)
 
-    from shoal.suggestion import suggest as propose
+    from shoal.explore.suggestion import suggest as propose
 
     with progress_bar(quiet) as report:
         report("compare", 0, 1)
@@ -80,7 +80,7 @@ def suggest(
 
 
 def _write(found: Suggestion, out: Path) -> None:
-    from shoal.write import atomic_file
+    from shoal.io.write import atomic_file
 
     with atomic_file(out) as temporary:
         found.tree.to_arx_csv(temporary)

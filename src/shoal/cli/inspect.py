@@ -14,7 +14,7 @@ from shoal.cli.output import output_options, print_json, progress_bar
 if TYPE_CHECKING:
     from rich.console import OverflowMethod
 
-    from shoal.inspection import Inspection
+    from shoal.explore.inspection import Inspection
 
 ROLE_COLOURS = {
     "identifier": "red",
@@ -39,7 +39,7 @@ def inspect(file: Path, missing: tuple[str, ...], quiet: bool, as_json: bool) ->
     \b
     shoal inspect people.csv
     """
-    from shoal.inspection import inspect as look
+    from shoal.explore.inspection import inspect as look
 
     with progress_bar(quiet) as report:
         report("read", 0, 1)

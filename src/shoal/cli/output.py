@@ -82,8 +82,8 @@ def warnings_as_notices(quiet: bool) -> Iterator[list[str]]:
 
 def _announce_compiling() -> None:
     """Say why the very first run takes so long; on a terminal only."""
+    from shoal.kernels.best.search import search_region
     from shoal.kernels.jit import was_compiled
-    from shoal.kernels.search import search_region
 
     if not was_compiled(search_region):
         notice("the first run compiles for about a minute; later ones start at once", False)

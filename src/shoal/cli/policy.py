@@ -15,7 +15,7 @@ from shoal.cli.output import check_new_file, notice, output_options, print_json,
 from shoal.policy import Policy
 
 if TYPE_CHECKING:
-    from shoal.inspection import Column, Inspection
+    from shoal.explore.inspection import Column, Inspection
 
 Line = tuple[bool, str, str]
 """Whether it is in force or commented out, the setting, and what to say beside it."""
@@ -49,8 +49,8 @@ def init(
     shoal anonymize people.csv -o release.csv --policy shoal.toml
     """
     check_new_file(file, out, "policy", force)
-    from shoal.inspection import inspect
-    from shoal.write import atomic_file
+    from shoal.explore.inspection import inspect
+    from shoal.io.write import atomic_file
 
     with progress_bar(quiet) as report:
         report("read", 0, 1)

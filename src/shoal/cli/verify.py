@@ -44,7 +44,7 @@ def verify(
         raise PolicyError("give --manifest, or columns and models to check, not both")
     policy = policy_from(options) if given else None
 
-    from shoal.proof import verify as check
+    from shoal.verification.files import verify as check
 
     with progress_bar(quiet) as report:
         report("verify", 0, 1)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import PolicyError
 from shoal.joining.columns import Column, encode_column
-from shoal.joining.matching import exposure, joined_rows, rows_of
+from shoal.joining.pairs import exposure, joined_rows, rows_of
 from shoal.joining.sources import Asked, Source, asked_of, open_sources, own_k
 from shoal.policy import Policy
 

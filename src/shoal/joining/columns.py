@@ -13,8 +13,8 @@ from shoal.errors import InputError, PolicyError
 from shoal.hierarchy import Hierarchy
 from shoal.joining.sources import Source
 from shoal.recipient.answers import Released
-from shoal.recipient.cells import Anything, Cell, Label, Range, Reading, Values
-from shoal.recipient.lines import line_of, number
+from shoal.released.cells import Anything, Cell, Label, Range, Reading, Values
+from shoal.released.lines import line_of, number
 
 __all__ = ["Column", "encode_column"]
 

@@ -9,16 +9,17 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from shoal.classes import class_sizes
+from shoal.encoding.classes import class_sizes
+from shoal.encoding.values import distinct_values
 from shoal.errors import InputError, PolicyError
-from shoal.frames import to_arrow
-from shoal.manifest import load_manifest, policy_from_manifest
+from shoal.io.frames import to_arrow
+from shoal.io.paths import manifest_path
 from shoal.models import KAnonymity, Model, views_of
 from shoal.policy import Policy
-from shoal.recipient.about import About
-from shoal.release import Release, manifest_path
-from shoal.values import distinct_values
-from shoal.verification import published_names
+from shoal.release import Release
+from shoal.released.about import About
+from shoal.verification.check import published_names
+from shoal.verification.manifest import load_manifest, policy_from_manifest
 
 __all__ = ["Asked", "Source", "asked_of", "open_sources", "own_k"]
 

@@ -14,12 +14,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.kernels.buckets import draw_groups
+from shoal.kernels.anatomy.buckets import draw_groups
 from shoal.kernels.grouping import sort_by_id
 from shoal.methods.base import Method, Options, Outcome, Run
 from shoal.models import READINGS, Model
-from shoal.table import EncodedTable, Partition, Recoding
 
 __all__ = ["Anatomy"]
 

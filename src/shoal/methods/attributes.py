@@ -19,9 +19,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.classes import class_ids
+from shoal.encoding.classes import class_ids
+from shoal.encoding.table import Domain, EncodedTable, Partition, Recoding
 from shoal.errors import PolicyError
-from shoal.kernels.lattice import (
+from shoal.kernels.attributes.lattice import (
     agreements,
     forbid_small,
     forbid_supersets,
@@ -37,7 +38,6 @@ from shoal.models import (
     union_closed,
 )
 from shoal.models.base import Model
-from shoal.table import Domain, EncodedTable, Partition, Recoding
 
 __all__ = ["Attributes", "Found", "fewest_suppressed"]
 

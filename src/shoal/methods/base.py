@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from shoal.methods.concern import hardly_repeats
+from shoal.encoding.table import EncodedTable, Partition, Recoding
+from shoal.methods.sparseness import hardly_repeats
 from shoal.models import View, whole_table_only
 from shoal.models.base import Model
-from shoal.table import EncodedTable, Partition, Recoding
 
 __all__ = ["Method", "Options", "Outcome", "Report", "Run", "Watcher"]
 

@@ -8,7 +8,7 @@ Every group then has l (or a few more) records, all with different values.
 
 A residual record always finds such a group. Let the table be eligible, n records of
 which no value has more than floor(n/l), and let the selection make as many groups as
-there can be, floor(n/l) (`shoal.kernels.bsgi_select` sees to it; Max-l does by the paper's
+there can be, floor(n/l) (`shoal.kernels.bsgi.select` sees to it; Max-l does by the paper's
 Theorem 1). Fewer than l records are left over then. A value v with c_v <=
 floor(n/l) records, one of them left over, is in at most floor(n/l) - 1 groups: one is
 without v. It stays so after other records have joined it, and a group of
@@ -16,7 +16,7 @@ different values satisfies ``l * r_1 <= n_e`` whatever its size. The paper's las
 resort, a group that has the value already, is never needed.
 
 The same holds for two columns in which members must differ (two sensitive ones, or one
-and persons): see `shoal.kernels.bsgi_chains`. With more, a search can fail; then groups
+and persons): see `shoal.kernels.bsgi.chains`. With more, a search can fail; then groups
 are merged, or the release is refused where the model wants values not to repeat.
 """
 
@@ -33,9 +33,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from shoal.classes import class_ids
+from shoal.encoding.classes import class_ids
+from shoal.encoding.recode import recode
+from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.errors import InfeasibleError
-from shoal.kernels.bsgi_block import (
+from shoal.kernels.bsgi.block import (
     Block,
     group_near,
     group_planned,
@@ -46,13 +48,13 @@ from shoal.kernels.bsgi_block import (
     place_all,
     points_of,
 )
-from shoal.kernels.bsgi_index import new_box
-from shoal.kernels.bsgi_unite import crowded, persons_of, unite
+from shoal.kernels.bsgi.index import new_box
+from shoal.kernels.bsgi.unite import crowded, persons_of, unite
 from shoal.kernels.grouping import dense_ids
 from shoal.kernels.threads import on_threads
 from shoal.methods.base import Method, Options, Outcome, Run
 from shoal.methods.hilbert import curve_of
-from shoal.methods.repair import merge_along
+from shoal.methods.merging import merge_along
 from shoal.metrics.loss import gcp
 from shoal.models import (
     AlphaK,
@@ -66,8 +68,6 @@ from shoal.models import (
     table_histograms,
     whole_table_only,
 )
-from shoal.recode import recode
-from shoal.table import EncodedTable, Partition, Recoding
 
 __all__ = ["BSGI", "BSGIOptions", "First", "Search", "Select"]
 

@@ -41,10 +41,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.classes import class_ids
+from shoal.encoding.classes import class_ids
+from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.errors import PolicyError
-from shoal.kernels.balls import cover_by_balls, nearest, new_balls
-from shoal.kernels.covering import (
+from shoal.kernels.cover.greedy import (
     MOST_ATTRIBUTES,
     Groups,
     Points,
@@ -54,16 +54,16 @@ from shoal.kernels.covering import (
     new_points,
     new_queue,
 )
+from shoal.kernels.cover.patterns import cover_by_patterns, least_open, new_patterns
 from shoal.kernels.grouping import group_extents
-from shoal.kernels.patterns import cover_by_patterns, least_open, new_patterns
-from shoal.kernels.smallsets import cover_by_small_sets, new_small_sets
+from shoal.kernels.papers.cover_balls import cover_by_balls, nearest, new_balls
+from shoal.kernels.papers.cover_subsets import cover_by_small_sets, new_small_sets
 from shoal.methods.base import Method, Options, Outcome, Run
 from shoal.methods.hilbert import curve_of
 from shoal.methods.line import refuse_whole_table_models
-from shoal.methods.repair import merge_along
+from shoal.methods.merging import merge_along
 from shoal.models import needs_sensitive, union_closed
 from shoal.models.base import Model
-from shoal.table import EncodedTable, Partition, Recoding
 
 __all__ = ["FAMILIES", "Cover", "CoverOptions", "Covered", "cover_table", "stars_of"]
 

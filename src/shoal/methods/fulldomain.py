@@ -23,10 +23,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.classes import class_ids
+from shoal.encoding.classes import class_ids
+from shoal.encoding.table import EncodedTable
 from shoal.errors import InfeasibleError
-from shoal.kernels.histogram import Records, tally_inputs
-from shoal.kernels.rollup import (
+from shoal.kernels.fulldomain.rollup import (
     OPEN,
     Frequencies,
     Lattice,
@@ -39,7 +39,8 @@ from shoal.kernels.rollup import (
     smallest_below,
     sum_by_class,
 )
-from shoal.methods.ladder import Blocks, Ladder
+from shoal.kernels.histogram import Records, tally_inputs
+from shoal.methods.levels import Blocks, Ladder
 from shoal.models import (
     KE,
     ClassHistograms,
@@ -51,7 +52,6 @@ from shoal.models import (
     rules_for,
     table_histograms,
 )
-from shoal.table import EncodedTable
 
 __all__ = ["Search"]
 

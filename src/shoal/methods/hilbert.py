@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.encoding.table import EncodedTable, QIColumn, Recoding
 from shoal.kernels.curve import MOST_BITS, keys_along
 from shoal.kernels.sorting import order_of_keys
 from shoal.methods.base import Method, Options, Outcome, Run
 from shoal.methods.line import LineOptions, group_line, refuse_whole_table_models
 from shoal.models.base import Model
-from shoal.table import EncodedTable, QIColumn, Recoding
 
 __all__ = ["Curve", "Hilbert", "HilbertOptions", "curve_of"]
 

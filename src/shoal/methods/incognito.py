@@ -14,15 +14,15 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.classes import class_ids
+from shoal.encoding.classes import class_ids
+from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.errors import PolicyError
 from shoal.methods.base import Method, Options, Outcome, Run
 from shoal.methods.fulldomain import Search
-from shoal.methods.ladder import Ladder, ladder
+from shoal.methods.levels import Ladder, ladder
 from shoal.methods.line import refuse_whole_table_models
 from shoal.metrics.loss import attribute_ncp
 from shoal.models import Model, union_closed
-from shoal.table import EncodedTable, Partition, Recoding
 
 __all__ = ["Incognito", "IncognitoOptions"]
 

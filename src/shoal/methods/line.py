@@ -17,12 +17,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.encoding.table import EncodedTable, Partition, Recoding, SensitiveColumn
 from shoal.errors import PolicyError
-from shoal.kernels.diverse import all_different, frontier_groups
 from shoal.kernels.dp import best_offsets
-from shoal.kernels.nested import nested_groups
+from shoal.kernels.line.nested import nested_groups
+from shoal.kernels.papers.frontier import all_different, frontier_groups
 from shoal.methods.base import Options
-from shoal.methods.repair import merge_along
+from shoal.methods.merging import merge_along
 from shoal.metrics.loss import gcp
 from shoal.models import (
     AlphaK,
@@ -33,7 +34,6 @@ from shoal.models import (
     whole_table_only,
 )
 from shoal.models.base import Model
-from shoal.table import EncodedTable, Partition, Recoding, SensitiveColumn
 
 __all__ = ["LineOptions", "group_line", "partition_line", "refuse_whole_table_models"]
 

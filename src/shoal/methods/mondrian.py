@@ -14,6 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.errors import PolicyError
 from shoal.kernels.costs import Costs
 from shoal.kernels.cuts import Guard, Rows, Scratch, carve, new_scratch, pack
@@ -21,7 +22,6 @@ from shoal.kernels.histogram import new_tally, tally_inputs
 from shoal.methods.base import Method, Options, Outcome, Run
 from shoal.models import needs_sensitive, rules_for, whole_table_only
 from shoal.models.base import Model
-from shoal.table import EncodedTable, Partition, Recoding
 
 __all__ = ["Mondrian", "MondrianOptions"]
 

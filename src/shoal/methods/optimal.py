@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 from pydantic import Field
 
+from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.errors import PolicyError
 from shoal.methods.base import Method, Options, Outcome, Run
 from shoal.methods.exact import (
@@ -28,7 +29,6 @@ from shoal.methods.exact import (
 )
 from shoal.methods.hilbert import Hilbert, HilbertOptions
 from shoal.models import AlphaK, FrequencyL, KAnonymity, Model, UniqueDistinctL
-from shoal.table import EncodedTable, Partition, Recoding
 
 __all__ = ["Optimal", "OptimalOptions"]
 

@@ -3,7 +3,7 @@
 Paper 000 (Xiao, Yi, Tao, EDBT 2010), section 5: records with equal
 quasi-identifiers are a group; tuples are removed from the groups until each is
 l-eligible, then further ones until the removed tuples, the residue set R, are
-l-eligible as well. `shoal.kernels.residue` has the three phases; here they meet
+l-eligible as well. `shoal.kernels.tp.residue` has the three phases; here they meet
 tables and models.
 """
 
@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.classes import class_ids
-from shoal.kernels import residue as kernels
+from shoal.encoding.classes import class_ids
+from shoal.encoding.table import EncodedTable, Partition, Recoding
+from shoal.kernels.tp import residue as kernels
 from shoal.methods.base import Method, Options, Outcome, Run
 from shoal.models import (
     AlphaK,
@@ -32,7 +33,6 @@ from shoal.models import (
     table_histograms,
 )
 from shoal.models.base import Model
-from shoal.table import EncodedTable, Partition, Recoding
 
 __all__ = ["TP", "Jury", "Separated", "separate", "three_phases"]
 

@@ -13,13 +13,13 @@ import numpy as np
 from pydantic import field_validator
 from pydantic_core import PydanticCustomError
 
+from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.methods import METHODS, get_method
 from shoal.methods.base import Method, Options, Outcome, Run
 from shoal.methods.tp import TP, Jury, Separated, separate
 from shoal.metrics.loss import gcp
 from shoal.models.base import Model
-from shoal.table import EncodedTable, Partition, Recoding
 
 __all__ = ["TPPlus", "TPPlusOptions"]
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from shoal.encoding.table import EncodedTable
 from shoal.errors import PolicyError
 from shoal.methods import get_method
 from shoal.methods.base import Method, Options, Outcome, Run
 from shoal.models.base import Model
-from shoal.table import EncodedTable
 
 __all__ = ["Union", "UnionOptions", "inner_method"]
 

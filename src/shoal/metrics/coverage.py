@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.classes import class_ids
-from shoal.kernels.cubes import Cover, count_runs, fill_runs
+from shoal.encoding.classes import class_ids
+from shoal.encoding.recode import STAR
+from shoal.encoding.table import SET, Domain, EncodedTable, Partition, QIColumn, Recoding, extents
 from shoal.kernels.grouping import group_sets
+from shoal.kernels.metrics.cubes import Cover, count_runs, fill_runs
 from shoal.kernels.threads import on_threads
-from shoal.recode import STAR
-from shoal.table import SET, Domain, EncodedTable, Partition, QIColumn, Recoding, extents
 
 __all__ = ["Cover", "Covered", "cover_of", "covered"]
 

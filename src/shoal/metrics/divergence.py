@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.classes import class_ids
-from shoal.kernels.boxes import Boxes, Points, add_overlapping, new_tree
-from shoal.kernels.divergence import (
+from shoal.encoding.classes import class_ids
+from shoal.encoding.table import EncodedTable, Recoding
+from shoal.kernels.grouping import set_ids, sort_by_id
+from shoal.kernels.metrics.boxes import Boxes, Points, add_overlapping, new_tree
+from shoal.kernels.metrics.divergence import (
     Layers,
     add_layered,
     divergence,
@@ -23,12 +25,10 @@ from shoal.kernels.divergence import (
     hash_boxes,
     split_layers,
 )
-from shoal.kernels.grouping import set_ids, sort_by_id
-from shoal.kernels.queries import join_covers
+from shoal.kernels.metrics.queries import join_covers
 from shoal.kernels.threads import on_threads
 from shoal.metrics.coverage import Cover, Covered, covered
 from shoal.metrics.workload import sensitive_column, starts_of
-from shoal.table import EncodedTable, Recoding
 
 __all__ = ["kl_divergence"]
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.encoding.table import Domain, EncodedTable, Partition, Recoding, extents
 from shoal.kernels.costs import attribute_losses, range_losses
 from shoal.kernels.threads import on_threads
-from shoal.table import Domain, EncodedTable, Partition, Recoding, extents
 
 __all__ = ["Loss", "attribute_ncp", "gcp", "measure", "with_suppressed"]
 

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.classes import class_ids
+from shoal.encoding.classes import class_ids
+from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.errors import PolicyError
-from shoal.kernels import cubes
-from shoal.kernels.cubes import LARGEST_CUBE, Axes, Cover, Slices
-from shoal.kernels.queries import (
+from shoal.kernels.metrics import cubes
+from shoal.kernels.metrics.cubes import LARGEST_CUBE, Axes, Cover, Slices
+from shoal.kernels.metrics.queries import (
     Values,
     count_exact,
     count_expected,
@@ -37,7 +38,6 @@ from shoal.metrics.workload import (
     starts_of,
     widest,
 )
-from shoal.table import EncodedTable, Partition, Recoding
 
 __all__ = [
     "QueryError",

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.encoding.table import EncodedTable, QIColumn, SensitiveColumn
 from shoal.errors import PolicyError
-from shoal.kernels.queries import Predicates, count_true
+from shoal.kernels.metrics.queries import Predicates, count_true
 from shoal.kernels.threads import on_threads
-from shoal.table import EncodedTable, QIColumn, SensitiveColumn
 
 __all__ = [
     "Workload",

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from shoal.encoding.table import EncodedTable
 from shoal.errors import PolicyError
 from shoal.kernels.rules import CLOSE, SAFE, SIZE, SPREAD, Rules
 from shoal.models.base import Model, Rule
 from shoal.models.counting import table_histograms
-from shoal.table import EncodedTable
 
 __all__ = ["needs_sensitive", "require_columns", "rules_for", "union_closed", "whole_table_only"]
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.encoding.table import EncodedTable
 from shoal.models.base import ClassHistograms
-from shoal.table import EncodedTable
 
 __all__ = ["histograms", "sizes_only", "table_histograms"]
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from shoal.encoding.table import EncodedTable
 from shoal.errors import InfeasibleError
 from shoal.models.base import Model, WholeTable
 from shoal.models.compiled import require_columns
 from shoal.models.counting import sizes_only, table_histograms
-from shoal.table import EncodedTable
 
 __all__ = ["check_eligible"]
 

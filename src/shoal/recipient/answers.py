@@ -12,13 +12,20 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.classes import class_ids
+from shoal.encoding.classes import class_ids
+from shoal.encoding.values import Distinct, distinct_values, guess_kind
 from shoal.errors import InputError, PolicyError
-from shoal.frames import from_arrow, to_arrow
-from shoal.manifest import load_manifest
+from shoal.io.frames import from_arrow, to_arrow
+from shoal.io.paths import manifest_path
+from shoal.io.write import FORMULA_STARTS
 from shoal.policy import Policy
-from shoal.recipient.about import About
-from shoal.recipient.cells import (
+from shoal.recipient.counts import Counts, count
+from shoal.recipient.logic import distinct_tests
+from shoal.recipient.spread import profiles_of
+from shoal.recipient.sql import parse_query
+from shoal.release import Release
+from shoal.released.about import About
+from shoal.released.cells import (
     Anything,
     Cell,
     Label,
@@ -29,14 +36,9 @@ from shoal.recipient.cells import (
     pair_cell,
     read_cell,
 )
-from shoal.recipient.counts import Counts, count
-from shoal.recipient.lines import number
-from shoal.recipient.logic import Test, distinct_tests
-from shoal.recipient.spread import profiles_of
-from shoal.recipient.sql import parse_query
-from shoal.release import Release, manifest_path
-from shoal.values import Distinct, distinct_values, guess_kind
-from shoal.write import FORMULA_STARTS
+from shoal.released.conditions import Test
+from shoal.released.lines import number
+from shoal.verification.manifest import load_manifest
 
 __all__ = ["Answer", "query"]
 

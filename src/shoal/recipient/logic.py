@@ -11,18 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from shoal.errors import PolicyError
+from shoal.released.conditions import Test
 
 __all__ = [
     "And",
-    "Constant",
     "Expression",
     "Layer",
     "Not",
     "Or",
-    "Test",
     "Truth",
     "both",
     "diagram",
@@ -35,25 +33,6 @@ Truth = bool | None
 """True, false, or unknown, as SQL has it where a value is missing."""
 MOST_NODES = 2000
 """A diagram beyond this is a query nobody meant."""
-
-
-@dataclass(frozen=True)
-class Constant:
-    """A value of the query, as text, and what SQL took it for."""
-
-    kind: Literal["number", "text", "date", "bool"]
-    text: str
-
-
-@dataclass(frozen=True)
-class Test:
-    """A column against values. All other comparisons are made of these four."""
-
-    __test__ = False  # pytest: this is no test case
-
-    column: str
-    op: Literal["in", "<", "<=", "null"]
-    values: tuple[Constant, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.recipient.cells import Anything, Cell, Label, Range, Reading, Values
-from shoal.recipient.lines import Key, Line, RankLine, line_of
-from shoal.recipient.logic import Test, Truth
+from shoal.recipient.logic import Truth
+from shoal.released.cells import Anything, Cell, Label, Range, Reading, Values
+from shoal.released.conditions import Test
+from shoal.released.lines import Key, Line, RankLine, line_of
 
 __all__ = ["Profiles", "profiles_of"]
 

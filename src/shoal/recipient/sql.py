@@ -12,7 +12,8 @@ from typing import Any, Literal, NoReturn
 import duckdb
 
 from shoal.errors import PolicyError
-from shoal.recipient.logic import Constant, Expression, Test, both, either, negated
+from shoal.recipient.logic import Expression, both, either, negated
+from shoal.released.conditions import Constant, Test
 
 __all__ = ["Query", "parse_query"]
 

@@ -13,8 +13,8 @@ from types import ModuleType
 from typing import Any
 
 from shoal.errors import InputError, OutputError
-from shoal.grid import Comparison, Row, check_target
-from shoal.write import atomic_file
+from shoal.explore.comparison import Comparison, Row, check_target
+from shoal.io.write import atomic_file
 
 __all__ = ["ENDINGS", "MEASURES", "check_picture", "frontier", "save"]
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.encoding.table import EncodedTable, Partition, extents
 from shoal.errors import PolicyError
 from shoal.kernels.costs import attribute_losses
-from shoal.table import EncodedTable, Partition, extents
 
 __all__ = ["INSTEAD", "Deadline", "Minimum", "floors", "group_losses"]
 

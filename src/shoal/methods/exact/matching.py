@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from shoal.kernels.subsets import pair_losses
+from shoal.encoding.table import EncodedTable, Partition
+from shoal.kernels.exact.subsets import pair_losses
 from shoal.methods.exact import Minimum, floors
-from shoal.table import EncodedTable, Partition
 
 __all__ = ["MOST_RECORDS", "least_pairs"]
 

@@ -28,7 +28,7 @@ If no reduced loss is below -e, a partition loses at least the sum of the
 prices less e for every group it can have; and a group whose reduced loss
 exceeds the distance from this bound to a known partition is in no better one.
 Prices that make the bound tight come from the linear relaxation, by column
-generation (`shoal.kernels.subsets.search` finds the groups it lacks). HiGHS
+generation (`shoal.kernels.exact.subsets.search` finds the groups it lacks). HiGHS
 solves the integer program over the groups that are left.
 """
 
@@ -47,11 +47,11 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csc_array
 
-from shoal.classes import class_ids
+from shoal.encoding.classes import class_ids
+from shoal.encoding.table import EncodedTable, Partition
 from shoal.errors import PolicyError
-from shoal.kernels.subsets import FULL, WEARY, Kinds, Sizes, new_found, new_search, search
+from shoal.kernels.exact.subsets import FULL, WEARY, Kinds, Sizes, new_found, new_search, search
 from shoal.methods.exact import INSTEAD, Deadline, Minimum, floors, group_losses
-from shoal.table import EncodedTable, Partition
 
 __all__ = ["count_kinds", "largest_group", "least_groups", "most_kinds"]
 

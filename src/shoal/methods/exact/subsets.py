@@ -8,9 +8,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.classes import class_ids
+from shoal.encoding.classes import class_ids
+from shoal.encoding.recode import recode
+from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.kernels.subsets import cheapest_partition, subset_losses
+from shoal.kernels.exact.subsets import cheapest_partition, subset_losses
 from shoal.methods.exact import INSTEAD, Deadline, Minimum, floors
 from shoal.models import (
     ClassHistograms,
@@ -21,8 +23,6 @@ from shoal.models import (
     table_histograms,
     union_closed,
 )
-from shoal.recode import recode
-from shoal.table import EncodedTable, Partition, Recoding
 
 __all__ = ["MOST_RECORDS", "least_subsets"]
 

@@ -1,0 +1,179 @@
+"""A partition into released values: what each group's attributes are published as.
+
+An unchanged value as it was, an interval ``[20,29]``, the label of a hierarchy
+node, a value set ``{a,b}``, or ``*``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.encoding.table import SET, Domain, EncodedTable, Partition, QIColumn, Recoding, extents
+from shoal.kernels.grouping import group_sets, set_ids
+from shoal.kernels.threads import on_threads
+
+__all__ = ["STAR", "RecodedColumn", "recode"]
+
+STAR = "*"
+"""A suppressed value."""
+NEEDS_QUOTES = frozenset(',"{}[]')
+
+
+@dataclass(frozen=True, eq=False)
+class RecodedColumn:
+    """One quasi-identifier as it is published."""
+
+    source: QIColumn
+    texts: list[str | None]
+    """Distinct released texts; None is a missing value."""
+    text_of_group: NDArray[np.int32]
+    low: NDArray[np.int32]
+    high: NDArray[np.int32]
+    """Smallest and largest code of each group, for the bounds layout."""
+    groups: NDArray[np.int64]
+    """Group of each record; columns under one partition share the array."""
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    @property
+    def index(self) -> NDArray[np.int32]:
+        """Which text each record carries."""
+        return self.text_of_group[self.groups]
+
+    def starred(self) -> NDArray[np.bool_]:
+        """Which records carry a star."""
+        star = self.texts.index(STAR) if STAR in self.texts else -1
+        starred: NDArray[np.bool_] = (self.text_of_group == star)[self.groups]
+        return starred
+
+
+def recode(table: EncodedTable, recoding: Recoding) -> tuple[RecodedColumn, ...]:
+    """The released form of every quasi-identifier under its partition."""
+    groups = {partition: partition.group_ids() for partition in set(recoding.partitions)}
+    return on_threads(
+        lambda a, column, partition: _recode_column(
+            column, partition, recoding.domain(a), groups[partition]
+        ),
+        range(len(table.qi)),
+        recoding.seen(table).qi,
+        recoding.partitions,
+    )
+
+
+def _recode_column(
+    column: QIColumn, partition: Partition, domain: Domain | None, groups: NDArray[np.int64]
+) -> RecodedColumn:
+    low, high = extents(column, partition, domain)
+    if column.form == SET and domain is None:
+        texts, text_of_group = _set_texts(column, partition)
+    else:
+        texts, text_of_group = _range_texts(column, low, high)
+    return RecodedColumn(column, texts, text_of_group, low, high, groups)
+
+
+def _range_texts(
+    column: QIColumn, low: NDArray[np.int32], high: NDArray[np.int32]
+) -> tuple[list[str | None], NDArray[np.int32]]:
+    """Texts of code ranges: a value, an interval, a node of the hierarchy or a star."""
+    pairs = low.astype(np.int64) * column.size + high
+    unique, inverse = np.unique(pairs, return_inverse=True)
+    lows, highs = unique // column.size, unique % column.size
+    present = column.size - column.has_missing
+    nodes: dict[int, str] = {}
+    if column.hierarchy is not None and not column.suppressed:
+        mixed = np.flatnonzero((lows != highs) & (highs < present))
+        labels, index = column.hierarchy.lca_labels(lows[mixed], highs[mixed])
+        nodes = {int(m): labels[i] for m, i in zip(mixed, index, strict=True)}
+    texts: list[str | None] = []
+    for i, (lo, hi) in enumerate(zip(lows.tolist(), highs.tolist(), strict=True)):
+        if lo == hi:
+            texts.append(column.labels[lo])
+        elif column.form == SET:  # a block of a coarser domain
+            texts.append(_set_text(column, np.arange(lo, hi + 1, dtype=np.int32)))
+        elif hi >= present or column.suppressed:  # missing and present values in one group
+            texts.append(STAR)
+        else:
+            texts.append(nodes.get(i) or _interval(column.labels[lo], column.labels[hi]))
+    return _merged(texts, inverse)
+
+
+def _interval(low: str | None, high: str | None) -> str:
+    return f"[{_element(low)},{_element(high)}]"
+
+
+def _set_texts(
+    column: QIColumn, partition: Partition
+) -> tuple[list[str | None], NDArray[np.int32]]:
+    """Texts of value sets, elements in the order of their codes, which is sorted."""
+    starts = np.empty(partition.groups + 1, dtype=np.int64)
+    members = np.empty(len(partition.order), dtype=np.int32)
+    group_sets(column.codes, partition.order, partition.offsets, column.size, starts, members)
+    of_group = np.empty(partition.groups, dtype=np.int64)
+    firsts = np.empty(partition.groups, dtype=np.int64)
+    count = set_ids(starts, members, of_group, firsts)
+    texts = [_set_text(column, members[starts[g] : starts[g + 1]]) for g in firsts[:count]]
+    return _merged(texts, of_group)
+
+
+def _set_text(column: QIColumn, codes: NDArray[np.int32]) -> str | None:
+    if len(codes) == 1:
+        return column.labels[int(codes[0])]
+    return "{" + ",".join(_element(column.labels[code]) for code in codes.tolist()) + "}"
+
+
+def _element(text: str | None) -> str:
+    """A value inside an interval or set, quoted where its own text could be misread."""
+    if text is None:
+        return ""
+    if text == "" or not NEEDS_QUOTES.isdisjoint(text):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def _merged(
+    texts: list[str | None], index: NDArray[np.int64]
+) -> tuple[list[str | None], NDArray[np.int32]]:
+    """Equal texts under one number: a reader cannot tell them apart, nor may we."""
+    number: dict[str | None, int] = {}
+    renumbered = np.array([number.setdefault(text, len(number)) for text in texts], dtype=np.int32)
+    return list(number), renumbered[index.reshape(-1)]
+
+
+def released_columns(columns: Iterable[RecodedColumn], layout: str) -> dict[str, pa.Array]:
+    """Published Arrow columns by name: one a QI, or two for numbers in the bounds layout."""
+    published: dict[str, pa.Array] = {}
+    for column in columns:
+        source = column.source
+        if layout == "bounds" and source.values is not None:
+            published[f"{source.name}_min"] = _bound(column, column.low)
+            published[f"{source.name}_max"] = _bound(column, column.high)
+        else:
+            published[source.name] = _cells(column)
+    return published
+
+
+def _cells(column: RecodedColumn) -> pa.Array:
+    """The released texts, dictionary-encoded; a missing value is a null."""
+    index = column.index
+    mask = index == column.texts.index(None) if None in column.texts else None
+    texts = pa.array(column.texts, pa.string())
+    return pa.DictionaryArray.from_arrays(pa.array(index, mask=mask), texts)
+
+
+def _bound(column: RecodedColumn, codes: NDArray[np.int32]) -> pa.Array:
+    """The typed bound; null where the value is missing or mixed with missing ones."""
+    present = column.source.size - column.source.has_missing
+    exact = (column.low == column.high) | (not column.source.suppressed)
+    known = (exact & (column.high < present))[column.groups]
+    index = pa.array(np.where(known, codes[column.groups], 0).astype(np.int32), mask=~known)
+    return column.source.values.take(index)
+
+
+__all__ += ["released_columns"]

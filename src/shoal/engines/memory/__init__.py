@@ -1,0 +1,1 @@
+"""The whole table in memory, as arrays of codes."""

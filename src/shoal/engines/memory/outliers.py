@@ -1,0 +1,315 @@
+"""Outliers: records whose suppression saves more loss than the 1 that it costs.
+
+A record far from all others stretches the group it is put into, and all of its
+members pay. `max_suppressed` allows a share of the records to be left out: the
+table is partitioned, in every group the record is found without which the
+group would lose least, the best of these are left out, and the rest is
+partitioned anew. What lowers the total loss (each suppressed record counts as
+1) is kept; what does not is tried again with half as many. Outliers of the
+policy's own method are looked for, and those of a quick one. Its own method has
+the last word: if it loses less on all records, none is suppressed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.encoding.recode import STAR, RecodedColumn
+from shoal.encoding.table import EncodedTable
+from shoal.errors import ShoalError
+from shoal.kernels.outliers.savings import removal_savings
+from shoal.methods import get_method
+from shoal.methods.base import Method, Outcome, Report
+from shoal.metrics.loss import gcp, with_suppressed
+from shoal.models import Model, models_of, sizes_only, table_histograms, views_of
+from shoal.policy import Policy
+
+__all__ = ["Sifted", "sift", "with_stars"]
+
+Rows = NDArray[np.int64]
+Partitioner = Callable[[EncodedTable], Outcome]
+Fit = Callable[[Rows], bool]
+"""Whether these records may be one class of stars."""
+
+SCOUT = "hilbert"
+"""The quick method that looks for outliers too, where it can promise the models."""
+MANY = 100_000
+"""Of more records an any-time method, which even at once takes its time, is asked only to judge."""
+STARTS = (1, 4, 16)
+"""The first batch is the whole budget, then a fourth of it, ...: none is always better, and
+so a larger budget tries what a smaller one would."""
+ROUNDS = 8
+"""Partitions that are tried from each start."""
+GROWTH = 1.5
+
+
+class Sifted(NamedTuple):
+    """The records that are kept, with their partition: all, unless outliers are suppressed."""
+
+    table: EncodedTable
+    outcome: Outcome
+    kept: Rows | None = None
+    """Rows of the table that these are, ascending; None: all."""
+    suppressed: int = 0
+
+    @property
+    def loss(self) -> float:
+        """GCP of all records, those suppressed at 1 each."""
+        kept = gcp(self.table, self.outcome.recoding)
+        return with_suppressed(kept, self.table.n, self.suppressed)
+
+
+class Attempt(NamedTuple):
+    """A partition of those records that are kept."""
+
+    kept: Rows
+    """Which records of the table these are, ascending."""
+    table: EncodedTable
+    """They alone; what a range of codes costs is as in the whole table."""
+    outcome: Outcome
+    total: float
+    """Loss of all records of the whole table, those suppressed at 1 each."""
+
+
+def sift(
+    table: EncodedTable,
+    policy: Policy,
+    method: Method,
+    partition: Callable[[EncodedTable, Policy, Report], Outcome],
+    report: Report,
+) -> Sifted:
+    """The records to keep within the policy's budget, and their partition by its method.
+
+    An any-time method decides at its least effort whether records are
+    suppressed, and then works as long as it is asked to.
+
+    Parameters
+    ----------
+    table, policy, method
+        All records, the policy, and its method.
+    partition
+        Groups of records that satisfy a policy's models, by its method.
+    report
+        Told how far the search is.
+    """
+
+    def by(policy: Policy) -> Partitioner:
+        return lambda rest: partition(rest, _for_rest(policy, rest.n, table.n), _nobody)
+
+    judge = by(_at_once(policy) if method.anytime else policy)
+    scouting = _scouting(policy, method)
+    scouts = [] if scouting is None else [by(scouting)]
+    if table.n <= MANY or not (scouts and method.anytime):
+        scouts.append(judge)
+    found = _sifted(
+        table,
+        policy.suppressible(table.n),
+        scouts,
+        judge,
+        fit=_fit_for_stars(table, policy) if policy.suppress_by == "star" else None,
+        progress=lambda done, total: report("outliers", done, total),
+    )
+    outcome = found.outcome
+    if method.anytime:
+        outcome = partition(found.table, _for_rest(policy, found.table.n, table.n), report)
+    suppressed = table.n - found.table.n
+    return Sifted(found.table, outcome, found.kept if suppressed else None, suppressed)
+
+
+def _nobody(stage: str, done: float, total: float, loss: float | None = None) -> None:
+    """Progress of a trial, which nobody watches."""
+
+
+def _at_once(policy: Policy) -> Policy:
+    return policy.model_copy(update={"effort": "instant", "time": None})
+
+
+def _scouting(policy: Policy, method: Method) -> Policy | None:
+    """The policy with the quick method in place of its own, if that is another and can do it."""
+    if method.name == SCOUT or get_method(SCOUT).refusal(models_of(policy)):
+        return None
+    recoding = policy.recoding or method.recodings[0]
+    own: dict[str, Any] = {
+        "option": {},
+        "effort": None,
+        "time": None,
+    }  # of the policy's method alone
+    return policy.model_copy(update={"method": SCOUT, "recoding": recoding, **own})
+
+
+def _for_rest(policy: Policy, rest: int, everybody: int) -> Policy:
+    """The policy for the records that are kept where the others are released as stars.
+
+    t-closeness compares with the whole release: leaving out a share of the
+    records moves the distribution by no more than that share.
+    """
+    if policy.t is None or policy.suppress_by == "drop" or rest == everybody:
+        return policy
+    tighter = float(policy.t) - (everybody - rest) / everybody - 1e-9
+    return policy.model_copy(update={"t": max(0.0, tighter)})
+
+
+def _fit_for_stars(table: EncodedTable, policy: Policy) -> Fit:
+    """Whether records, as one class, satisfy the models of every reader."""
+    views = views_of(policy)
+    return lambda rows: all(_are_a_class(table, view.models, rows) for view in views)
+
+
+def _sifted(
+    table: EncodedTable,
+    most: int,
+    scouts: Sequence[Partitioner],
+    judge: Partitioner,
+    fit: Fit | None,
+    progress: Callable[[float, float], None],
+) -> Attempt:
+    """The records to keep, at most `most` fewer than all, with the judge's partition.
+
+    Scouts look for outliers. Nothing is suppressed unless the judge then loses
+    less. Suppressed records that are released as stars must be `fit` to be a class.
+    """
+    everybody = np.arange(table.n, dtype=np.int64)
+    best = whole = _attempt(table, everybody, judge)
+    for number, scout in enumerate(scouts if whole.total > 0 else ()):
+        progress(number, len(scouts))
+        first = whole if scout is judge else _tried(table, everybody, scout)
+        if first is None:
+            continue
+        found = _search(table, most, scout, first)
+        final: Attempt | None = found
+        if scout is not judge or fit is not None:
+            kept = found.kept if fit is None else _with_a_class_of_stars(table, found, most, fit)
+            final = _tried(table, kept, judge) if len(kept) < table.n else None
+        if final is not None and final.total < best.total:
+            best = final
+    return best
+
+
+def _attempt(table: EncodedTable, kept: Rows, method: Partitioner) -> Attempt:
+    rest = table.take(kept)
+    outcome = method(rest)
+    suppressed = table.n - rest.n
+    return Attempt(kept, rest, outcome, gcp(rest, outcome.recoding) * rest.n + suppressed)
+
+
+def _tried(table: EncodedTable, kept: Rows, method: Partitioner) -> Attempt | None:
+    """An attempt, or None where the models or the method do not allow it on these records."""
+    try:
+        return _attempt(table, kept, method)
+    except ShoalError:
+        return None
+
+
+def _search(
+    table: EncodedTable,
+    most: int,
+    scout: Partitioner,
+    first: Attempt,
+) -> Attempt:
+    """The attempt of least total loss that was met."""
+    best = first
+    for parts in STARTS:
+        here, batch = first, -(-most // parts)
+        for _ in range(ROUNDS):
+            left = most - (table.n - len(here.kept))
+            chosen = _worst(here)[: min(batch, left)]
+            if not len(chosen):
+                break
+            trial = _tried(table, np.delete(here.kept, chosen), scout)
+            if trial is not None and trial.total < here.total:
+                here = trial
+            else:
+                batch = len(chosen) // 2
+        best = min(best, here, key=lambda attempt: attempt.total)
+    return best
+
+
+def _savings(attempt: Attempt) -> NDArray[np.float64]:
+    """What the group of each kept record would save without it."""
+    partition = attempt.outcome.recoding.partitions[0]
+    seen = attempt.outcome.recoding.seen(attempt.table)
+    savings = np.empty(seen.n, dtype=np.float64)
+    removal_savings(seen.costs, seen.matrix, partition.order, partition.offsets, savings)
+    return savings
+
+
+def _worst(attempt: Attempt) -> Rows:
+    """In each group the one record whose removal saves most, if more than 1; most first.
+
+    One alone, because without it the others of its group look different.
+    """
+    savings = _savings(attempt)
+    by_saving = np.argsort(-savings, kind="stable")
+    groups = attempt.outcome.recoding.partitions[0].group_ids()[by_saving]
+    _, first_of_group = np.unique(groups, return_index=True)
+    worst: Rows = by_saving[np.sort(first_of_group)]
+    return worst[savings[worst] > 1]
+
+
+def _with_a_class_of_stars(table: EncodedTable, found: Attempt, most: int, fit: Fit) -> Rows:
+    """Records to keep so that the others can be a class; if there is no way, all of them.
+
+    Where the outliers are too few or too alike for a class of their own, those
+    next in line join them, within the budget.
+    """
+    out = np.setdiff1d(np.arange(table.n), found.kept)
+    if not len(out):
+        return found.kept
+    next_in_line = found.kept[np.argsort(-_savings(found), kind="stable")]
+    for size in _sizes(len(out), most):
+        together = np.concatenate([out, next_in_line[: size - len(out)]])
+        if size < table.n and fit(together):
+            return np.setdiff1d(np.arange(table.n), together)
+    return np.arange(table.n, dtype=np.int64)
+
+
+def _sizes(fewest: int, most: int) -> Iterator[int]:
+    size = fewest
+    while size < most:
+        yield size
+        size = max(size + 1, int(size * GROWTH))
+    yield most
+
+
+def _are_a_class(table: EncodedTable, models: Sequence[Model], rows: Rows) -> bool:
+    """Whether these records, as one class of the table, satisfy every model."""
+    ids = np.zeros(table.n, dtype=np.int64)
+    ids[rows] = 1
+    sizes = sizes_only(ids, person=table.person)
+    columns = table_histograms(table, ids)
+    return all(
+        bool(model.holds(classes)[1])
+        for model in models
+        for classes in (columns if model.about_sensitive else [sizes])
+        if model.applies(classes)
+    )
+
+
+def with_stars(
+    columns: Sequence[RecodedColumn], kept: Rows, records: int
+) -> tuple[RecodedColumn, ...]:
+    """Released columns of all records: those not kept carry a star in each."""
+    groups: dict[int, NDArray[np.int64]] = {}
+    return tuple(_starred(column, kept, records, groups) for column in columns)
+
+
+def _starred(
+    column: RecodedColumn, kept: Rows, records: int, groups: dict[int, NDArray[np.int64]]
+) -> RecodedColumn:
+    if id(column.groups) not in groups:  # columns under one partition share the array
+        everybody = np.full(records, len(column.text_of_group), dtype=np.int64)
+        everybody[kept] = column.groups
+        groups[id(column.groups)] = everybody
+    texts = column.texts if STAR in column.texts else [*column.texts, STAR]
+    return RecodedColumn(
+        source=column.source,
+        texts=texts,
+        text_of_group=np.append(column.text_of_group, np.int32(texts.index(STAR))),
+        low=np.append(column.low, np.int32(0)),
+        high=np.append(column.high, np.int32(column.source.size)),  # beyond every value: no bound
+        groups=groups[id(column.groups)],
+    )

@@ -1,0 +1,145 @@
+"""Whatever the caller has into Arrow, and back into the same kind.
+
+pandas, Polars, PyArrow and DuckDB objects all speak the Arrow PyCapsule
+interface; a path is read as a file.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal.errors import InputError
+from shoal.io.read import read_table
+
+__all__ = ["from_arrow", "to_arrow"]
+
+
+def to_arrow(data: Any, missing: tuple[str, ...] = ("",)) -> tuple[pa.Table, str]:
+    """An Arrow table and the kind of object it came from, for `from_arrow`."""
+    if isinstance(data, str | Path):
+        return _normalised(read_table(data, missing)), "pyarrow"
+    kind = type(data).__module__.split(".")[0].lstrip("_")
+    if kind == "pandas":
+        return _normalised(_from_pandas(data)), kind
+    if isinstance(data, pa.Table):
+        return _normalised(data), "pyarrow"
+    if not hasattr(data, "__arrow_c_stream__"):
+        raise InputError(
+            "data: expected a pandas, Polars, PyArrow or DuckDB table or a file name; "
+            f"got {type(data).__name__}"
+        )
+    return _normalised(pa.table(data)), kind
+
+
+def _from_pandas(frame: Any) -> pa.Table:
+    _reject_duplicates([str(name) for name in frame.columns])
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        # Arrow's message quotes a cell: look for the column ourselves.
+        name = next((name for name in frame.columns if not _converts(frame[name])), None)
+        column = f"column {str(name)!r}" if name is not None else "a column"
+        raise InputError(
+            f"{column} mixes values of several types, or of one that Arrow has not; "
+            "make them one, for example astype(str)"
+        ) from None
+
+
+def _converts(column: Any) -> bool:
+    try:
+        pa.Array.from_pandas(column)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        return False
+    return True
+
+
+def _normalised(table: pa.Table) -> pa.Table:
+    """One chunk a column, and only types that every later step can handle."""
+    names = table.column_names
+    _reject_duplicates(names)
+    columns = [_plain(name, table.column(name)) for name in names]
+    return pa.table(columns, names=names).unify_dictionaries().combine_chunks()
+
+
+def _reject_duplicates(names: Sequence[str]) -> None:
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        listed = ", ".join(repr(name) for name in twice[:5])
+        raise InputError(f"column names must differ; {listed} occurs more than once")
+
+
+def _plain(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Unusual encodings into usual ones; bytes into text, which must be UTF-8."""
+    kind = column.type
+    if isinstance(kind, pa.BaseExtensionType):
+        column = column.cast(kind.storage_type)
+    elif pa.types.is_run_end_encoded(kind):
+        column = pc.run_end_decode(column)
+    kind = column.type
+    values = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_nested(values) or pa.types.is_interval(values):
+        raise InputError(
+            f"column {name!r}: nested cells ({values}); flatten them, or drop the column"
+        )
+    if pa.types.is_float16(values):
+        return column.cast(pa.float32())
+    try:
+        return _utf8(column, values)
+    except pa.ArrowInvalid:
+        raise InputError(
+            f"column {name!r}: its bytes are not UTF-8; make it text, or drop it"
+        ) from None
+
+
+def _utf8(column: pa.ChunkedArray, values: pa.DataType) -> pa.ChunkedArray:
+    """Bytes and views as ordinary text; `ArrowInvalid` if a text is not UTF-8."""
+    if _is_bytes(values) or pa.types.is_string_view(values):
+        chunks = [_by_value(chunk, _as_text) for chunk in column.chunks]
+        return pa.chunked_array(chunks) if chunks else pa.chunked_array([], pa.large_string())
+    if pa.types.is_string(values) or pa.types.is_large_string(values):
+        for chunk in column.chunks:  # Arrow trusts whoever made it
+            _by_value(chunk, lambda texts: texts.validate(full=True) or texts)
+    return column
+
+
+def _by_value(chunk: pa.Array, change: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    """Change the values of an array, each distinct one once if it is dictionary-encoded."""
+    if pa.types.is_dictionary(chunk.type):
+        return pa.DictionaryArray.from_arrays(chunk.indices, change(chunk.dictionary))
+    return change(chunk)
+
+
+def _as_text(values: pa.Array) -> pa.Array:
+    if pa.types.is_fixed_size_binary(values.type):
+        values = values.cast(pa.binary())
+    return values.cast(pa.large_string())
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_binary_view(kind)
+        or pa.types.is_fixed_size_binary(kind)
+    )
+
+
+def from_arrow(table: pa.Table, kind: str) -> Any:
+    """The table as the kind of object that `to_arrow` named."""
+    if kind == "pandas":
+        return table.to_pandas()
+    if kind == "polars":
+        import polars
+
+        return polars.from_arrow(table)
+    if kind == "duckdb":
+        import duckdb
+
+        return duckdb.from_arrow(table)
+    return table

@@ -1,0 +1,49 @@
+"""Which files belong to a release, and whether they may be written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from shoal.errors import OutputError, PolicyError
+from shoal.io.read import file_format
+
+__all__ = ["check_targets", "manifest_path", "sensitive_path"]
+
+
+def manifest_path(release: Path) -> Path:
+    """Where the manifest of a release lies unless said otherwise."""
+    return release.with_name(release.name + ".manifest.json")
+
+
+def sensitive_path(release: Path) -> Path:
+    """Where the second table of a release in two tables lies: ``r.csv``, ``r.sensitive.csv``."""
+    endings = release.suffixes[-2:] if release.suffix.lower() == ".gz" else release.suffixes[-1:]
+    ending = "".join(endings)
+    return release.with_name(f"{release.name.removesuffix(ending)}.sensitive{ending}")
+
+
+def check_targets(source: Path | None, target: Path, manifest: Path) -> None:
+    """Refuse targets that cannot or must not be written, before any work."""
+    try:
+        _check_targets(source, target, manifest)
+    except OSError as error:  # a name that the system does not accept
+        raise OutputError(f"{error.filename}: {error.strerror}") from None
+
+
+def _check_targets(source: Path | None, target: Path, manifest: Path) -> None:
+    if source is not None and _same_file(source, target):
+        raise PolicyError(f"{target}: the output is the input; choose another name")
+    if _same_file(manifest, target) or (source is not None and _same_file(source, manifest)):
+        raise PolicyError(f"{manifest}: the manifest needs a file of its own")
+    file_format(target)
+    for path in (target, manifest):
+        if path.is_dir():
+            raise OutputError(f"{path}: is a directory; expected a file name")
+        if not path.parent.is_dir():
+            raise OutputError(f"{path}: there is no directory {path.parent}")
+
+
+def _same_file(a: Path, b: Path) -> bool:
+    if a.exists() and b.exists():
+        return a.samefile(b)
+    return a.resolve() == b.resolve()

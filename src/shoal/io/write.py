@@ -1,0 +1,238 @@
+"""Arrow tables into files, whole or not at all.
+
+Everything is written to a temporary file beside the target and renamed when it
+is complete, so that the target name never holds half a release, whatever kills
+the process or fills the disk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import hashlib
+import io
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.feather
+import pyarrow.parquet
+
+from shoal.errors import OutputError
+from shoal.io.read import DELIMITERS, file_format
+
+__all__ = ["atomic_file", "decoded", "disarm", "sha256_of", "write_table"]
+
+BATCH_ROWS = 1 << 16
+Report = Callable[[float, float], None]
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+
+@contextlib.contextmanager
+def atomic_file(target: Path) -> Iterator[Path]:
+    """Give a temporary path beside `target`; on success it takes the target's place."""
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
+    try:
+        yield temporary
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    except OSError as error:
+        raise OutputError(f"{target}: cannot be written: {error.strerror or error}") from None
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+
+
+class _Hashed(io.RawIOBase):
+    """A file that knows the SHA-256 of what was written to it."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = path.open("wb")
+        self.digest = hashlib.sha256()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self.digest.update(data)
+        return self.file.write(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            self.file.close()
+        super().close()
+
+
+def write_table(
+    table: pa.Table,
+    path: Path,
+    *,
+    named: Path | None = None,
+    progress: Callable[[float, float], None] | None = None,
+) -> str:
+    """Write a table to `path` in the format that the name `named` (or its own) says.
+
+    Returns the SHA-256 of the file.
+    """
+    named = named or path
+    delimiter = "\t" if ".tsv" in named.name.lower() else ","
+    writers: dict[str, Callable[[pa.Table, Any, Report], None]] = {
+        "csv": partial(_write_csv, delimiter=delimiter),
+        "jsonl": _write_jsonl,
+        "parquet": _write_parquet,
+        "arrow": _write_arrow,
+    }
+    write = writers[file_format(named)]
+    report = progress or (lambda done, total: None)
+    with _Hashed(path) as file:
+        if named.suffix.lower() == ".gz":
+            # No file name and no time in the header: equal releases are equal files.
+            with gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed:
+                write(table, packed, report)
+        else:
+            write(table, file, report)
+    return file.digest.hexdigest()
+
+
+def _write_csv(table: pa.Table, file: Any, report: Report, delimiter: str) -> None:
+    """RFC 4180, quotes only where needed, a missing value as an empty cell.
+
+    Columns are escaped once per distinct value and joined by Arrow's own
+    kernels; the joined column's buffer is the text of the file.
+    """
+    columns = [_escaped(column) for column in table.columns]
+    header = delimiter.join(map(_header_name, table.column_names)) + "\n"
+    starts = range(0, table.num_rows, BATCH_ROWS)
+    with ThreadPoolExecutor(2) as threads:
+        file.write(header.encode())
+        # Few batches in flight: a wide table must not lie in memory twice as text.
+        batch = partial(_csv_batch, columns, delimiter)
+        for window in (starts[i : i + 4] for i in range(0, len(starts), 4)):
+            for start, text in zip(window, threads.map(batch, window), strict=True):
+                file.write(text)
+                report(min(start + BATCH_ROWS, table.num_rows), table.num_rows)
+
+
+def _csv_batch(columns: list[pa.Array], delimiter: str, start: int) -> bytes:
+    cells = [_plain(column.slice(start, BATCH_ROWS)) for column in columns]
+    # A row is its cells joined by the delimiter and closed by a line break; joining the row
+    # with an empty text puts the break behind it.
+    rows = pc.binary_join_element_wise(*cells, delimiter) if len(cells) > 1 else cells[0]
+    return _text_bytes(pc.binary_join_element_wise(rows, pa.scalar(""), "\n"))
+
+
+def _text_bytes(texts: pa.Array) -> bytes:
+    """All texts of an array, one after the other."""
+    if len(texts) == 0:
+        return b""
+    width = 8 if pa.types.is_large_string(texts.type) else 4
+    _, offsets, data = texts.buffers()
+    ends = memoryview(offsets).cast("q" if width == 8 else "i")
+    begin, end = ends[texts.offset], ends[texts.offset + len(texts)]
+    return bytes(memoryview(data)[begin:end]) if data is not None else b""
+
+
+def _plain(cells: pa.Array) -> pa.Array:
+    return cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
+
+
+def _escaped(column: pa.ChunkedArray) -> pa.Array:
+    """The column as CSV texts, dictionary-encoded so that each value is escaped once."""
+    encoded = _as_dictionary(column)
+    texts = [_escape(text) for text in encoded.dictionary.cast(pa.string()).to_pylist()]
+    dictionary = pa.array([*texts, ""], pa.string())
+    indices = encoded.indices.cast(pa.int32()).fill_null(len(texts))
+    return pa.DictionaryArray.from_arrays(indices, dictionary)
+
+
+def _as_dictionary(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if isinstance(array, pa.ChunkedArray):  # zero or several chunks survive in old versions
+        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
+    return array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+
+
+def _header_name(name: str) -> str:
+    """A column name, quoted also where a reader could take part of it for the delimiter."""
+    if any(delimiter in name for delimiter in DELIMITERS):
+        return '"' + name.replace('"', '""') + '"'
+    return _escape(name)
+
+
+def _escape(text: str | None) -> str:
+    if text is None:
+        return ""
+    if text == "" or any(character in text for character in ',"\n\r\t') or text != text.strip():
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def _write_parquet(table: pa.Table, file: Any, report: Report) -> None:
+    pa.parquet.write_table(decoded(table), pa.PythonFile(file, "w"), compression="zstd")
+
+
+def _write_arrow(table: pa.Table, file: Any, report: Report) -> None:
+    pa.feather.write_feather(decoded(table), pa.PythonFile(file, "w"), compression="zstd")
+
+
+def _write_jsonl(table: pa.Table, file: Any, report: Report) -> None:
+    done = 0
+    for batch in decoded(table).to_batches(max_chunksize=BATCH_ROWS):
+        lines = (json.dumps(row, default=str, ensure_ascii=False) for row in batch.to_pylist())
+        file.write(("\n".join(lines) + "\n").encode())
+        done += batch.num_rows
+        report(done, table.num_rows)
+
+
+def decoded(table: pa.Table) -> pa.Table:
+    """The table with plain columns in place of dictionary-encoded ones."""
+    columns = [
+        column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        for column in table.columns
+    ]
+    return pa.table(columns, names=table.column_names)
+
+
+def disarm(table: pa.Table) -> pa.Table:
+    """Put an apostrophe before texts that a spreadsheet would run as a formula."""
+    columns: list[Any] = []
+    for column in table.columns:
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+            columns.append(column)
+            continue
+        encoded = _as_dictionary(column)
+        texts = [_disarmed(text) for text in encoded.dictionary.to_pylist()]
+        columns.append(pa.DictionaryArray.from_arrays(encoded.indices, pa.array(texts, kind)))
+    return pa.table(columns, names=table.column_names)
+
+
+def _disarmed(text: str | None) -> str | None:
+    if text is None or not text.startswith(FORMULA_STARTS) or _is_number(text):
+        return text
+    return "'" + text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        digest = hashlib.sha256()
+        while block := file.read(1 << 20):
+            digest.update(block)
+        return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""Kernels of `shoal.methods.best`: the search for the least loss."""

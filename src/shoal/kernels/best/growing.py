@@ -1,0 +1,357 @@
+"""Groups grown record by record: a seed takes in whatever keeps its box cheapest.
+
+Groups of the smallest size are grown one after the other; what is left over
+joins the group in which it costs least. Where a value of a sensitive column is
+so frequent in what remains that the rest would fail without it, the group has
+to take it in; apart from that the cheapest record is taken that leaves the
+group on course for its rules.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.kernels.best.pricing import Box, box_price, extend_box, new_box, price_with, start_box
+from shoal.kernels.best.tally import (
+    COUNT,
+    TOUCHED,
+    clear_tally,
+    count_record,
+    members_hold,
+    tally_holds,
+)
+from shoal.kernels.jit import inner_borrowed
+from shoal.kernels.random import below
+from shoal.kernels.rules import (
+    ALPHA,
+    CLOSE,
+    DISTINCT,
+    ENTROPY,
+    FREQUENCY,
+    RECURSIVE,
+    SIZE,
+    SPREAD,
+)
+
+FAILED = -1
+
+
+class Bed(NamedTuple):
+    """Scratch to grow in."""
+
+    left: np.ndarray  # int64: records that have no group yet
+    known: np.ndarray  # float64: what the group would cost with each of them, at least
+    group: np.ndarray  # int64: records of the group that grows, then a candidate
+    remaining: np.ndarray  # int64: histogram of the records in `left`
+    most: np.ndarray  # int64 (rules,): how often a value may occur in the group
+    spare: np.ndarray  # int64 (rules,): the same in what the group leaves behind
+    box: Box
+    low: np.ndarray  # int32 (groups, d): boxes of grown groups
+    high: np.ndarray  # int32 (groups, d)
+    bits: np.ndarray  # uint64 (groups, words)
+    price: np.ndarray  # float64 (groups,)
+
+
+def new_bed(prices, secrets, records):
+    """A bed for so many records."""
+    d = len(prices.form)
+    groups = records // max(1, int(secrets.rules.smallest)) + 2
+    return Bed(
+        np.zeros(records, np.int64),
+        np.zeros(records, np.float64),
+        np.zeros(records, np.int64),
+        np.zeros(int(secrets.rules.start[-1]), np.int64),
+        np.zeros(len(secrets.rules.kind), np.int64),
+        np.zeros(len(secrets.rules.kind), np.int64),
+        new_box(prices),
+        np.zeros((groups, d), np.int32),
+        np.zeros((groups, d), np.int32),
+        np.zeros((groups, prices.words), np.uint64),
+        np.zeros(groups, np.float64),
+    )
+
+
+@inner_borrowed
+def _most(rules, r, n):
+    """How often one value may occur among n members by rule r."""
+    if rules.kind[r] == FREQUENCY:
+        return n // rules.a[r]
+    if rules.kind[r] == ALPHA:
+        return rules.a[r] * n // rules.b[r]
+    return n
+
+
+@inner_borrowed
+def fits(secrets, tally, record, size):
+    """Whether the group stays on course for its rules, at `size` members, with this record."""
+    rules = secrets.rules
+    members = tally.number[COUNT]
+    goal = max(size, members + 1)
+    slots = goal - members
+    for r in range(len(rules.kind)):
+        kind = rules.kind[r]
+        if kind == SIZE:
+            continue
+        v = secrets.value[record, rules.column[r]]
+        count = tally.histogram[v]
+        if kind in (FREQUENCY, ALPHA):
+            if count + 1 > _most(rules, r, goal):
+                return False
+        elif kind in (DISTINCT, ENTROPY, RECURSIVE):
+            least = np.int64(rules.x[r]) if kind == RECURSIVE else rules.a[r]
+            if count > 0:
+                distinct = 0
+                begin, end = rules.start[rules.column[r]], rules.start[rules.column[r] + 1]
+                for j in range(tally.number[TOUCHED]):
+                    if begin <= tally.touched[j] < end:
+                        distinct += 1
+                if least - distinct >= slots:
+                    return False
+        elif kind == CLOSE:
+            # beyond the smallest size, only what the group has too little of
+            total = np.int64(rules.x[r])
+            if members >= size and count * total > rules.total[v] * members:
+                return False
+        elif kind == SPREAD and members >= size and count > 0:
+            return False
+    return True
+
+
+@inner_borrowed
+def _set_limits(secrets, bed, goal, rest):
+    """Note how often a value may occur in a group of `goal` members, and in a rest of so many.
+
+    Gives the surplus: records that the rest cannot hold, because their values are frequent.
+    """
+    rules = secrets.rules
+    surplus = 0
+    for r in range(len(rules.kind)):
+        if rules.kind[r] == FREQUENCY or rules.kind[r] == ALPHA:
+            bed.most[r] = _most(rules, r, goal)
+            bed.spare[r] = _most(rules, r, rest)
+            column = rules.column[r]
+            for v in range(rules.start[column], rules.start[column + 1]):
+                surplus += max(np.int64(0), bed.remaining[v] - bed.spare[r])
+    return surplus
+
+
+@inner_borrowed
+def _surplus_of(secrets, bed, record):
+    """By how much the surplus falls with this record: above 0 where the group must take it."""
+    rules = secrets.rules
+    surplus = 0
+    for r in range(len(rules.kind)):
+        counts = rules.kind[r] == FREQUENCY or rules.kind[r] == ALPHA
+        if counts and bed.remaining[secrets.value[record, rules.column[r]]] > bed.spare[r]:
+            surplus += 1
+    return surplus
+
+
+@inner_borrowed
+def _allowed(secrets, tally, bed, record, size, only_musts):
+    """Whether the group may take this record: `fits`, by the limits noted if they suffice."""
+    rules = secrets.rules
+    wanted = not only_musts
+    others = False
+    for r in range(len(rules.kind)):
+        if rules.kind[r] == FREQUENCY or rules.kind[r] == ALPHA:
+            v = secrets.value[record, rules.column[r]]
+            if tally.histogram[v] >= bed.most[r]:
+                return False
+            wanted = wanted or bed.remaining[v] > bed.spare[r]
+        elif rules.kind[r] != SIZE:
+            others = True
+    return wanted and (not others or fits(secrets, tally, record, size))
+
+
+@inner_borrowed
+def _cheapest(prices, records, secrets, tally, bed, left, size, only_musts):
+    """Position in `left` of the record that keeps the box cheapest, or FAILED."""
+    free = box_price(prices, bed.box)
+    best = np.inf
+    where = np.int64(FAILED)
+    for j in range(left):
+        if bed.known[j] >= best:
+            continue  # it was dearer before the box grew
+        record = bed.left[j]
+        if not secrets.plain and not _allowed(secrets, tally, bed, record, size, only_musts):
+            continue
+        price = price_with(prices, records[record], bed.box, best)
+        bed.known[j] = price
+        if price < best:
+            best = price
+            where = np.int64(j)
+            if price <= free:
+                break  # inside the box: nothing is cheaper
+    return where
+
+
+@inner_borrowed
+def _take(secrets, tally, bed, j, left, size):
+    """Move the record at position j of `left` into the group of so many records."""
+    record = bed.left[j]
+    bed.left[j] = bed.left[left - 1]
+    bed.known[j] = bed.known[left - 1]
+    bed.group[size] = record
+    if not secrets.plain:
+        count_record(secrets, tally, record)
+        for s in range(secrets.value.shape[1]):
+            bed.remaining[secrets.value[record, s]] -= 1
+    return record
+
+
+@inner_borrowed
+def _keep_box(bed, g, price):
+    for a in range(len(bed.box.low)):
+        bed.low[g, a] = bed.box.low[a]
+        bed.high[g, a] = bed.box.high[a]
+    for w in range(len(bed.box.bits)):
+        bed.bits[g, w] = bed.box.bits[w]
+    bed.price[g] = price
+
+
+@inner_borrowed
+def grow(prices, records, secrets, tally, bed, random, members, out, ends):
+    """Divide `members` into grown groups: ``out`` in order, ``ends[:groups]`` where they end.
+
+    Gives the number of groups and their total price; FAILED if the rules cannot be
+    met this way.
+    """
+    m = len(members)
+    smallest = max(np.int64(1), secrets.rules.smallest)
+    for j in range(m):
+        bed.left[j] = members[j]
+    if not secrets.plain:
+        bed.remaining[:] = 0
+        for j in range(m):
+            for s in range(secrets.value.shape[1]):
+                bed.remaining[secrets.value[members[j], s]] += 1
+    left = m
+    groups = 0
+    filled = 0
+    total = 0.0
+    seed = below(random, m)
+    while left > 0:
+        if groups > 0 and left < smallest:
+            break
+        clear_tally(tally)
+        size = 0
+        record = _take(secrets, tally, bed, seed, left, size)
+        start_box(prices, records[record], bed.box)
+        left -= 1
+        for j in range(left):
+            bed.known[j] = 0.0
+        size = 1
+        done = secrets.plain and smallest == 1
+        if not secrets.plain:
+            done = size >= smallest and tally_holds(secrets, tally)
+        rest = np.int64(-1)
+        surplus = 0
+        while not done and left > 0:
+            if not secrets.plain and rest != left + size - max(smallest, size + 1):
+                # what the group must leave behind: the same until it is of the smallest size
+                rest = left + size - max(smallest, size + 1)
+                surplus = _set_limits(secrets, bed, max(smallest, size + 1), rest)
+            forced = surplus > 0
+            where = _cheapest(prices, records, secrets, tally, bed, left, smallest, forced)
+            if where == FAILED and forced:
+                where = _cheapest(prices, records, secrets, tally, bed, left, smallest, False)
+            if where == FAILED:
+                break
+            if surplus > 0:
+                surplus -= _surplus_of(secrets, bed, bed.left[where])
+            record = _take(secrets, tally, bed, where, left, size)
+            extend_box(prices, records[record], bed.box)
+            left -= 1
+            size += 1
+            if secrets.plain:
+                done = size >= smallest
+            else:
+                done = size >= smallest and tally_holds(secrets, tally)
+        if not done:
+            # what was begun is left over
+            for i in range(size):
+                bed.left[left] = bed.group[i]
+                left += 1
+            break
+        price = box_price(prices, bed.box)
+        if secrets.plain and below(random, 4) == 0:
+            # whoever lies inside costs nothing: what is left may do better without them
+            j = 0
+            while j < left and left > smallest:
+                if price_with(prices, records[bed.left[j]], bed.box, np.inf) <= price:
+                    _take(secrets, tally, bed, j, left, size)
+                    left -= 1
+                    size += 1
+                else:
+                    j += 1
+        _keep_box(bed, groups, price)
+        for i in range(size):
+            out[filled] = bed.group[i]
+            filled += 1
+        total += size * price
+        ends[groups] = filled
+        groups += 1
+        if left > 0:
+            seed = _next_seed(prices, records, bed, random, left)
+    if groups == 0:
+        return np.int64(FAILED), np.inf
+    if left > 0:
+        total = _place_leftovers(
+            prices, records, secrets, tally, bed, left, out, ends, groups, filled, total
+        )
+        if total == np.inf:
+            return np.int64(FAILED), np.inf
+    return groups, total
+
+
+@inner_borrowed
+def _next_seed(prices, records, bed, random, left):
+    """A random record, or the one that is farthest from the group just grown."""
+    if below(random, 2) == 0:
+        return below(random, left)
+    worst = -1.0
+    where = 0
+    for j in range(left):
+        price = price_with(prices, records[bed.left[j]], bed.box, np.inf)
+        if price > worst:
+            worst = price
+            where = j
+    return where
+
+
+@inner_borrowed
+def _place_leftovers(prices, records, secrets, tally, bed, left, out, ends, groups, filled, total):
+    """Each leftover record into the group in which it costs least; infinite if one finds none."""
+    for j in range(left):
+        record = bed.left[j]
+        best = np.inf
+        home = FAILED
+        for g in range(groups):
+            begin = ends[g - 1] if g > 0 else 0
+            size = ends[g] - begin
+            box = Box(bed.low[g], bed.high[g], bed.bits[g])
+            price = price_with(prices, records[record], box, np.inf)
+            added = (size + 1) * price - size * bed.price[g]
+            if added < best:
+                if not secrets.plain:
+                    for i in range(size):
+                        bed.group[i] = out[begin + i]
+                    bed.group[size] = record
+                    if not members_hold(secrets, tally, bed.group[: size + 1]):
+                        continue
+                best = added
+                home = g
+        if home == FAILED:
+            return np.inf
+        total += best
+        box = Box(bed.low[home], bed.high[home], bed.bits[home])
+        extend_box(prices, records[record], box)
+        bed.price[home] = box_price(prices, box)
+        for i in range(filled, ends[home], -1):
+            out[i] = out[i - 1]
+        out[ends[home]] = record
+        filled += 1
+        for g in range(home, groups):
+            ends[g] += 1
+    return total

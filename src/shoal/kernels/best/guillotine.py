@@ -1,0 +1,216 @@
+"""Cut records in two at the price that is lowest after the cut, again and again.
+
+One cut sorts the records by one attribute and divides them at one place; of
+all attributes and places the one with the least ``|L| price(L) + |R| price(R)``
+is taken among those after which every rule holds on both sides.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from shoal.kernels.best.growing import FAILED, grow
+from shoal.kernels.best.pricing import Box, box_price, extend_box, new_box, start_box
+from shoal.kernels.best.tally import clear_tally, count_record, tally_holds
+from shoal.kernels.jit import inner_borrowed, kernel
+
+NOWHERE = -1
+
+
+class Bench(NamedTuple):
+    """Scratch to cut on: as many entries as records are cut at once."""
+
+    line: np.ndarray  # int64: records sorted by one attribute
+    best: np.ndarray  # int64: records in the order of the best cut
+    price: np.ndarray  # float64: of the box of line[i:]
+    right: np.ndarray  # bool: every rule holds in line[i:]
+    count: np.ndarray  # int64 (largest size + 1,): to sort by
+    box: Box
+    stack: np.ndarray  # int64 (2, .): parts that wait to be cut
+
+
+def new_bench(prices, records):
+    """A bench for so many records."""
+    return Bench(
+        np.zeros(records, np.int64),
+        np.zeros(records, np.int64),
+        np.zeros(records, np.float64),
+        np.zeros(records, np.bool_),
+        np.zeros(int(prices.size.max(initial=0)) + 1, np.int64),
+        new_box(prices),
+        np.zeros((2, 128), np.int64),
+    )
+
+
+@inner_borrowed
+def _sort_by(records, members, a, count, line):
+    """`members` by their code of attribute a into `line`; whether there is more than one code."""
+    m = len(members)
+    low = high = records[members[0], a]
+    for i in range(1, m):
+        code = records[members[i], a]
+        low = min(low, code)
+        high = max(high, code)
+    if low == high:
+        return False
+    for c in range(high - low + 2):
+        count[c] = 0
+    for i in range(m):
+        count[records[members[i], a] - low + 1] += 1
+    for c in range(1, high - low + 1):
+        count[c] += count[c - 1]
+    for i in range(m):
+        c = records[members[i], a] - low
+        line[count[c]] = members[i]
+        count[c] += 1
+    return True
+
+
+@inner_borrowed
+def _price_right_parts(prices, records, secrets, tally, bench, m, least):
+    """Price of line[i:] for every i, and whether the rules hold there."""
+    line, box = bench.line, bench.box
+    start_box(prices, records[line[m - 1]], box)
+    price = box_price(prices, box)
+    bench.price[m - 1] = price
+    if not secrets.plain:
+        clear_tally(tally)
+        count_record(secrets, tally, line[m - 1])
+        bench.right[m - 1] = least <= 1 and tally_holds(secrets, tally)
+    for i in range(m - 2, least - 1, -1):
+        if extend_box(prices, records[line[i]], box):
+            price = box_price(prices, box)
+        bench.price[i] = price
+        if not secrets.plain:
+            count_record(secrets, tally, line[i])
+            bench.right[i] = m - i >= least and tally_holds(secrets, tally)
+
+
+@inner_borrowed
+def best_cut(prices, records, secrets, tally, bench, members):
+    """Where to cut, and what all records cost then; the sorted order is in ``bench.best``.
+
+    ``NOWHERE`` if no cut leaves both sides as the rules ask.
+    """
+    m = len(members)
+    least = max(np.int64(1), secrets.rules.smallest)
+    where = np.int64(NOWHERE)
+    lowest = np.inf
+    if m < 2 * least:
+        return where, lowest
+    box = bench.box
+    for a in range(len(prices.form)):
+        if not _sort_by(records, members, a, bench.count, bench.line):
+            continue
+        line = bench.line
+        _price_right_parts(prices, records, secrets, tally, bench, m, least)
+        start_box(prices, records[line[0]], box)
+        price = box_price(prices, box)
+        if not secrets.plain:
+            clear_tally(tally)
+        found = False
+        for i in range(m - least):
+            if i > 0 and extend_box(prices, records[line[i]], box):
+                price = box_price(prices, box)
+            if not secrets.plain:
+                count_record(secrets, tally, line[i])
+            left = i + 1
+            if left * price >= lowest:
+                break  # the left side alone costs more, and will not cost less
+            if left < least:
+                continue
+            total = left * price + (m - left) * bench.price[left]
+            if total < lowest and (
+                secrets.plain or (bench.right[left] and tally_holds(secrets, tally))
+            ):
+                lowest = total
+                where = np.int64(left)
+                found = True
+        if found:
+            for i in range(m):
+                bench.best[i] = line[i]
+    return where, lowest
+
+
+@inner_borrowed
+def cut_down(prices, records, secrets, tally, bench, members, stop, ends):
+    """Cut `members`, in place, until no part can be cut or is larger than `stop`.
+
+    ``ends[:parts]`` are where the parts end; gives their number and total price.
+    """
+    stack = bench.stack
+    stack[0, 0], stack[1, 0] = 0, len(members)
+    waiting = 1
+    parts = 0
+    total = 0.0
+    while waiting > 0:
+        waiting -= 1
+        begin, end = stack[0, waiting], stack[1, waiting]
+        part = members[begin:end]
+        where = np.int64(NOWHERE)
+        if end - begin > stop and waiting + 2 <= stack.shape[1]:
+            where, _ = best_cut(prices, records, secrets, tally, bench, part)
+        if where == NOWHERE:
+            ends[parts] = end
+            parts += 1
+            start_box(prices, records[part[0]], bench.box)
+            for i in range(1, len(part)):
+                extend_box(prices, records[part[i]], bench.box)
+            total += len(part) * box_price(prices, bench.box)
+            continue
+        for i in range(end - begin):
+            part[i] = bench.best[i]
+        # the left part is cut next, so that parts come out in order; of two parts the larger
+        # one could wait forever only if the stack were short: 128 deep is beyond any table
+        stack[0, waiting], stack[1, waiting] = begin + where, end
+        stack[0, waiting + 1], stack[1, waiting + 1] = begin, begin + where
+        waiting += 2
+    return parts, total
+
+
+@kernel
+def cut_tree(prices, records, secrets, tally, bench, members, stop, ends):
+    """`cut_down` for callers outside: the number of parts."""
+    parts, _ = cut_down(prices, records, secrets, tally, bench, members, stop, ends)
+    return parts
+
+
+@kernel
+def rebuild_parts(
+    prices, records, secrets, tally, bench, bed, random, tries, members, ends, parts, draft,
+    draft_ends, out, out_ends,
+):  # fmt: skip
+    """Divide every part by cutting and by growing, and keep the cheapest: the number of groups.
+
+    ``members`` holds the parts one after the other, up to ``ends``; ``out`` and
+    ``out_ends`` receive the groups in the same way. Growing is tried so often.
+    """
+    groups = 0
+    begin = 0
+    for p in range(parts):
+        part = members[begin : ends[p]]
+        m = len(part)
+        lowest = np.inf
+        count = 0
+        for attempt in range(tries + 1):
+            if attempt == 0:
+                for i in range(m):
+                    draft[i] = part[i]
+                made, price = cut_down(
+                    prices, records, secrets, tally, bench, draft[:m], 0, draft_ends
+                )
+            else:
+                made, price = grow(
+                    prices, records, secrets, tally, bed, random, part, draft, draft_ends
+                )
+            if made == FAILED or price >= lowest:
+                continue
+            lowest = price
+            count = made
+            for i in range(m):
+                out[begin + i] = draft[i]
+            for g in range(made):
+                out_ends[groups + g] = begin + draft_ends[g]
+        groups += count
+        begin = ends[p]
+    return groups

@@ -1,0 +1,1 @@
+"""Kernels of `shoal.bounds`: what no release can undercut."""

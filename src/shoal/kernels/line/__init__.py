@@ -1,0 +1,1 @@
+"""Kernels of `shoal.methods.line` and `shoal.methods.merging`: records in an order."""

@@ -1,0 +1,1 @@
+"""Kernels of `shoal.metrics`: accuracy of queries and distributions."""

@@ -1,0 +1,1 @@
+"""Kernels of `shoal.methods.papers`: baselines, and the papers to the letter."""

@@ -1,0 +1,1 @@
+"""Method `best`: the least loss within an effort."""

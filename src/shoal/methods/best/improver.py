@@ -1,0 +1,332 @@
+"""A partition that is improved step by step, in memory: what `best` works on.
+
+`Improver` holds everything the kernels of the search need: records as rows,
+prices, what the models look at, who is near whom, and the groups as they are.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.encoding.classes import class_ids
+from shoal.encoding.table import EncodedTable, Partition
+from shoal.kernels.best.growing import new_bed
+from shoal.kernels.best.guillotine import cut_tree, new_bench, rebuild_parts
+from shoal.kernels.best.lanes import exchange_region, lane_of
+from shoal.kernels.best.neighbours import no_neighbours, note_neighbours
+from shoal.kernels.best.pricing import new_box, prices_of
+from shoal.kernels.best.regrowing import new_cores
+from shoal.kernels.best.search import (
+    NONE,
+    WIDEST,
+    Graph,
+    Groups,
+    link_groups,
+    new_pool,
+    search_region,
+)
+from shoal.kernels.best.tally import new_tally, secrets_of
+from shoal.kernels.best.trades import new_market
+from shoal.kernels.curve import keys_along
+from shoal.kernels.random import random_state
+from shoal.kernels.sorting import order_of_keys
+from shoal.kernels.threads import on_threads
+from shoal.models import rules_for
+from shoal.models.base import Model
+
+__all__ = ["FEW", "Improver", "shares"]
+
+Ids = NDArray[np.int64]
+
+LEAF = 8
+"""CutTree stops cutting at parts of this many smallest groups, and rebuilds each as a whole."""
+TRIES = 4
+"""How often a leaf is grown, besides being cut."""
+ORDERS = 12
+REACH = 6
+NEAR = 16
+"""Near points: from so many curves, so far along each, and how many are kept."""
+FEW = 2_048
+"""Up to here all records are one region, searched by one thread."""
+REGIONS = 2
+CURVE_BITS = 10
+HEAT = 5.0
+"""Temperature at the beginning, in prices of a mean record; it falls to 0."""
+WIDTH = 4
+"""Groups of a pool at most."""
+CUTTING = 0.15
+REGROWING = 0.75
+"""Shares of the pools that are cut and regrown; the others are grown."""
+VALUED_HEAT = 3.0
+VALUED_WIDTH = 8
+VALUED_RECORDS = 48
+VALUED_CUTTING = 0.0
+VALUED_REGROWING = 0.0
+"""The same where models look at sensitive values: cuts and cores are rarely allowed there."""
+TRADING = 0.08
+"""Wide trades of records of equal values, for each other step; more where groups are large."""
+ALL = slice(None)
+_NO_LANE = np.zeros(0, dtype=np.int64)
+
+
+def shares(rounds: int, until: float | None) -> Iterator[float]:
+    """How far cooling is at each round: of so many, or of the time that is left, if less is.
+
+    The last twentieth, and the last round at least, is cold: small gains are not shaken off.
+    """
+    begun = time.monotonic()
+    for done in count():
+        share = done / rounds
+        if until is not None:
+            share = max(share, (time.monotonic() - begun) / max(1e-9, until - begun))
+        if share >= 1.0:
+            return
+        yield min(1.0, max(done / max(1, rounds - 1), share / 0.95))
+
+
+class Improver:
+    """A table and a partition of it that only gets cheaper from one snapshot to the next."""
+
+    def __init__(
+        self, whole: EncodedTable, models: Sequence[Model], seed: int, rows: Ids | slice = ALL
+    ) -> None:
+        """`rows` are the records to work on, all others cost nothing and stay as they are."""
+        self.rows = rows
+        self.table = table = whole if isinstance(rows, slice) else whole.take(rows)
+        self.seed = seed
+        self.scale = whole.n * float(table.costs.weight.sum())
+        self.prices = prices_of(table.costs)
+        self.records = np.ascontiguousarray(table.matrix.T)
+        codes = [s.codes for s in table.sensitive]
+        values = np.stack(codes, axis=1) if codes else np.zeros((table.n, 0), dtype=np.int64)
+        self.secrets = secrets_of(rules_for(whole, models), values, table.person)
+        self.least = max(1, int(self.secrets.rules.smallest))
+        self.regions = 1 if table.n <= FEW else REGIONS
+        self.mean = float(self.least)
+        self.rounds = 0
+        self.steps = 0
+        self.total = np.inf
+        self._graph: Graph | None = None
+        self._orders: list[Ids] = []
+
+    @property
+    def loss(self) -> float:
+        """GCP of the whole table with the groups as they are."""
+        return float(self.total / self.scale) if self.scale else 0.0
+
+    def cut_tree(self) -> Partition:
+        """CutTree: cut top down to small parts, then divide each part as cheaply as can be."""
+        n = self.table.n
+        members = np.arange(n, dtype=np.int64)
+        ends = np.empty(n + 1, dtype=np.int64)
+        tally = new_tally(self.secrets)
+        common = (self.prices, self.records, self.secrets, tally)
+        bench = new_bench(self.prices, n)
+        parts = cut_tree(*common, bench, members, LEAF * self.least, ends)
+        largest = int(np.diff(ends[:parts], prepend=0).max())
+        out, out_ends = np.empty(n, dtype=np.int64), np.empty(n + 1, dtype=np.int64)
+        draft = np.empty(largest, dtype=np.int64), np.empty(largest + 1, dtype=np.int64)
+        bed = new_bed(self.prices, self.secrets, largest)
+        groups = rebuild_parts(
+            *common, bench, bed, random_state(self.seed), TRIES, members, ends, parts, *draft,
+            out, out_ends,
+        )  # fmt: skip
+        return Partition(out, np.concatenate([[0], out_ends[:groups]]))
+
+    @property
+    def searched(self) -> int:
+        """Records that are worked on."""
+        return self.table.n
+
+    @property
+    def pace(self) -> float:
+        """Microseconds of a step on two cores: measured on Adult at k = 5 and 50, l = 2 to 7."""
+        if self.secrets.plain:
+            step = 1.4 + 0.165 * self.least
+        else:
+            pooled = (2 + self._valued_width) / 2 * self.mean
+            step = 3.6 + 0.0125 * pooled**2
+        return step * max(1, len(self.table.qi)) / 8
+
+    @property
+    def _valued_width(self) -> int:
+        """Groups of a pool at most, where models look at values: fewer, where groups are large."""
+        return max(2, min(VALUED_WIDTH, int(VALUED_RECORDS / self.mean)))
+
+    def begin(self, whole: Partition) -> Improver:
+        """Take a partition of the whole table as the one to improve."""
+        self._ids = whole.group_ids()
+        if self.searched:
+            self._link(Partition.from_group_ids(self._ids[self.rows]))
+        return self
+
+    def prepare(self) -> None:
+        """Find out who is near whom: it takes time that is not the search's."""
+        self._near()
+
+    def partition(self) -> Partition:
+        """The groups as they are, and those of records that are not worked on."""
+        ids = self._ids.copy()
+        ids[self.rows] = len(ids) + self.groups.of
+        return Partition.from_group_ids(ids)
+
+    def _link(self, partition: Partition) -> None:
+        n = self.table.n
+        # numbers for all groups there can be, and as many free ones for each region
+        room = (REGIONS + 1) * (n // self.least + 1)
+        self.groups = Groups(
+            of=np.zeros(n, dtype=np.int64),
+            next=np.zeros(n, dtype=np.int64),
+            head=np.full(room, NONE, dtype=np.int64),
+            size=np.zeros(room, dtype=np.int64),
+            price=np.zeros(room),
+            region=np.zeros(room, dtype=np.int64),
+            free=np.zeros((REGIONS, room), dtype=np.int64),
+            frees=np.zeros(REGIONS, dtype=np.int64),
+        )
+        box = new_box(self.prices)
+        order, offsets = partition.order, partition.offsets
+        self.total = link_groups(self.prices, self.records, order, offsets, self.groups, box)
+        self.mean = n / partition.groups
+        largest = int(partition.sizes.max())
+        records = min(n, max(64, 4 * WIDEST * self.least, 2 * largest))
+        self._scratch = [self._bench(records) for _ in range(self.regions)]
+
+    def improve(
+        self, steps: int, rounds: int, watch: Callable[[int, float], None], until: float | None
+    ) -> None:
+        """Search, and keep the result if it is better.
+
+        `steps` in so many `rounds`, or as many rounds of that length as fit before the
+        moment `until` of `time.monotonic`.
+        """
+        best, total = self.groups.of.copy(), self.total
+        each = max(1, steps // rounds)
+        for done, share in enumerate(shares(rounds, until)):
+            self._round(each, share)
+            watch(done + 1, self.loss)
+            if self.total < total:
+                best[:] = self.groups.of
+                total = self.total
+        if self.total > total:
+            self._link(Partition.from_group_ids(best))
+
+    def _bench(self, records: int) -> tuple[Any, ...]:
+        return (
+            new_tally(self.secrets),
+            new_bench(self.prices, records),
+            new_bed(self.prices, self.secrets, records),
+            new_cores(self.prices, WIDEST, records),
+            new_market(self.prices, records),
+            new_pool(records),
+        )
+
+    def _round(self, steps: int, share: float) -> None:
+        graph = self._near()
+        used = self.groups.head != NONE
+        plain = self.secrets.plain
+        hot = (HEAT if plain else VALUED_HEAT) * (1.0 - share) ** 2 * self.total / self.table.n
+        self._divide(used)
+        moves = (WIDTH, CUTTING, REGROWING)
+        if not plain:
+            moves = (self._valued_width, VALUED_CUTTING, VALUED_REGROWING)
+        each = steps // self.regions
+        trades = 0 if plain else int(TRADING * each * max(1.0, self.mean / 5))
+        lane = self._lane() if trades else _NO_LANE
+
+        def work(region: int) -> float:
+            tally, bench, bed, cores, market, pool = self._scratch[region]
+            random = random_state(self.seed, self.rounds, region)
+            gained: float = search_region(
+                self.prices, self.records, self.secrets, tally, bench, bed, cores, market,
+                graph, self.groups, pool, random, region, each, hot, *moves,
+            )  # fmt: skip
+            if trades:
+                gained += exchange_region(
+                    self.prices, self.records, self.secrets, market, self.groups, lane, random,
+                    region, trades,
+                )  # fmt: skip
+            return gained
+
+        self.total -= sum(on_threads(work, range(self.regions)))
+        self.rounds += 1
+        self.steps += steps
+
+    def _lane(self) -> Ids:
+        """Records by sensitive values, then along one of the curves that does not divide them."""
+        order = self._orders[(self.rounds + 1) % len(self._orders)]
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        lane: Ids = lane_of(self.secrets.kin, place[self._near().point])
+        return lane
+
+    def _divide(self, used: NDArray[np.bool_]) -> None:
+        """Give every group to a region: one side of a curve or the other, anew each round."""
+        order = self._orders[self.rounds % len(self._orders)]
+        points = len(order)
+        place = np.empty(points, dtype=np.int64)
+        place[order] = np.arange(points)
+        turn = int(np.random.default_rng([self.seed, self.rounds]).integers(points))
+        heads = self.groups.head[used]
+        along = (place[self._near().point[heads]] + turn) % points
+        self.groups.region[used] = along * self.regions // points
+        free = np.array_split(np.flatnonzero(~used), self.regions)
+        for region, numbers in enumerate(free):
+            self.groups.free[region, : len(numbers)] = numbers
+            self.groups.frees[region] = len(numbers)
+
+    def _near(self) -> Graph:
+        if self._graph is None:
+            self._graph = self._find_neighbours()
+        return self._graph
+
+    def _find_neighbours(self) -> Graph:
+        columns = ((c.codes, c.size) for c in self.table.qi)
+        point, _ = class_ids(columns, self.table.n)
+        members = Partition.from_group_ids(point)
+        points = self.records[members.order[members.offsets[:-1]]]
+        curve = self._sorted if self._stars else self._curve
+        rng = np.random.default_rng(self.seed)
+        near, distance = no_neighbours(len(points), NEAR)
+        for _ in range(ORDERS):
+            order = curve(points, rng)
+            self._orders.append(order)
+            half = len(points) // 2
+
+            def note(begin: int, end: int, order: Ids = order) -> None:
+                note_neighbours(self.prices, points, order, REACH, begin, end, near, distance)
+
+            on_threads(note, (0, half), (half, len(points)))
+        return Graph(point, near, members.offsets, members.order)
+
+    @property
+    def _stars(self) -> bool:
+        """Whether a mixed attribute costs the same whatever is mixed."""
+        return all(column.suppressed for column in self.table.qi)
+
+    def _sorted(self, points: NDArray[np.int32], rng: np.random.Generator) -> Ids:
+        """Points sorted by the attributes in random order: who agrees in many stands together."""
+        keys = [
+            rng.permutation(self.table.qi[a].size)[points[:, a]]
+            for a in rng.permutation(points.shape[1])
+        ]
+        order: Ids = np.lexsort(keys)
+        return order
+
+    def _curve(self, points: NDArray[np.int32], rng: np.random.Generator) -> Ids:
+        """Points along a Hilbert curve of random axes, directions and shifts."""
+        axes = rng.permutation(points.shape[1])
+        places = []
+        for a in axes:
+            place = np.clip(self.table.qi[a].place, 0.0, 1.0)
+            place = 1.0 - place if rng.integers(2) else place
+            places.append((place + rng.uniform()) / 2)
+        words = keys_along(np.ascontiguousarray(points.T), axes, places, CURVE_BITS)
+        order: Ids = order_of_keys(words)
+        return order

@@ -1,0 +1,1 @@
+"""Method `butterfly`: one release for several readers."""

@@ -1,0 +1,154 @@
+"""Who reads what: the body that several readers share, and the wings of single ones.
+
+Paper 003, Definitions 2 and 4. Readers who ask for nothing that another one
+does not ask for anyway are left out. A reader who knows all attributes, or all
+readers together (section 5.2), sees every record as it is published: what must
+hold for it makes units of records that stay together everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.encoding.table import EncodedTable
+from shoal.models import (
+    KAnonymity,
+    View,
+    needs_sensitive,
+    sizes_only,
+    table_histograms,
+    union_closed,
+)
+from shoal.models.base import Model
+
+__all__ = ["Plan", "Wing", "holding", "plan_of", "select"]
+
+
+@dataclass(frozen=True)
+class Wing:
+    """The attributes that one reader alone knows, and what must hold for it."""
+
+    attributes: tuple[int, ...]
+    models: tuple[Model, ...]
+
+    @property
+    def k(self) -> int:
+        """No group of the wing is smaller."""
+        return least(self.models)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How the attributes are divided between body, wings and units."""
+
+    readers: tuple[tuple[tuple[int, ...], tuple[Model, ...]], ...]
+    """Attributes and models of every reader that matters, but for those who know all."""
+    body: tuple[int, ...]
+    """Attributes that at least two of them know."""
+    wings: tuple[Wing, ...]
+    """What one of them alone knows."""
+    rest: tuple[int, ...]
+    """Attributes that none of them knows: only units decide on them."""
+    together: tuple[Model, ...]
+    """What must hold on all attributes at once; empty: nothing."""
+
+    @property
+    def everyone(self) -> tuple[Model, ...]:
+        """What must hold in every class of the body: what any reader asks for."""
+        asked = [m for _, models in self.readers for m in models] + list(self.together)
+        return tuple(dict.fromkeys(asked))
+
+    @property
+    def private(self) -> tuple[int, ...]:
+        """Attributes that are not the body's."""
+        return tuple(a for wing in self.wings for a in wing.attributes) + self.rest
+
+    def sizes_only(self, table: EncodedTable) -> bool:
+        """Whether only numbers of records are asked for."""
+        return table.person is None and not needs_sensitive(self.everyone)
+
+
+def plan_of(table: EncodedTable, views: Sequence[View]) -> Plan | None:
+    """The plan for these views, or None where the union is all that helps.
+
+    That is so where one reader asks for all that anyone does, or where classes
+    that satisfy the models alone may fail as one (persons in both of them):
+    each attribute is released on its own here, and classes can meet.
+    """
+    place = {column.name: a for a, column in enumerate(table.qi)}
+    asked: dict[frozenset[int], tuple[Model, ...]] = {}
+    for view in views:
+        known = frozenset(place[name] for name in view.qi)
+        asked[known] = tuple(dict.fromkeys(asked.get(known, ()) + view.models))
+    if not union_closed([m for models in asked.values() for m in models], table.person is not None):
+        return None
+    kept = {known: models for known, models in asked.items() if not _implied(known, models, asked)}
+    together = kept.pop(frozenset(place.values()), ())
+    if not kept:
+        return None
+    return _divided(len(table.qi), kept, together)
+
+
+def _implied(
+    known: frozenset[int], models: tuple[Model, ...], asked: dict[frozenset[int], tuple[Model, ...]]
+) -> bool:
+    """Whether some reader that knows more asks for all of this already."""
+    return any(
+        known < other and all(_follows(model, stronger) for model in models)
+        for other, stronger in asked.items()
+    )
+
+
+def _follows(model: Model, stronger: Sequence[Model]) -> bool:
+    if isinstance(model, KAnonymity):
+        return any(isinstance(m, KAnonymity) and m.k >= model.k for m in stronger)
+    return model in stronger
+
+
+def _divided(
+    attributes: int, asked: dict[frozenset[int], tuple[Model, ...]], together: tuple[Model, ...]
+) -> Plan:
+    readers = [sum(a in known for known in asked) for a in range(attributes)]
+    private = [
+        Wing(tuple(sorted(a for a in known if readers[a] == 1)), models)
+        for known, models in asked.items()
+    ]
+    rest = tuple(a for a in range(attributes) if readers[a] == 0)
+    if not rest and all(isinstance(m, KAnonymity) and m.k == 1 for m in together):
+        together = ()
+    return Plan(
+        readers=tuple((tuple(sorted(known)), models) for known, models in asked.items()),
+        body=tuple(a for a in range(attributes) if readers[a] > 1),
+        wings=tuple(wing for wing in private if wing.attributes),
+        rest=rest,
+        together=together,
+    )
+
+
+def least(models: Sequence[Model]) -> int:
+    """The fewest records (persons) that can satisfy the models."""
+    return max([1, *(m.smallest_class for m in models)])
+
+
+def select(table: EncodedTable, attributes: Sequence[int]) -> EncodedTable:
+    """The same records with some of their quasi-identifiers."""
+    chosen = tuple(table.qi[a] for a in attributes)
+    return EncodedTable(table.n, chosen, table.sensitive, table.person)
+
+
+def holding(
+    table: EncodedTable, ids: NDArray[np.int64], models: Sequence[Model]
+) -> NDArray[np.bool_]:
+    """Which classes, numbered 0, 1, ... in `ids`, satisfy all models. Exact."""
+    classes = table_histograms(table, ids) if needs_sensitive(models) else ()
+    sizes = sizes_only(ids, person=table.person)
+    good = np.ones(sizes.classes, dtype=np.bool_)
+    for model in models:
+        for each in classes if model.about_sensitive else (sizes,):
+            if model.applies(each):
+                good &= model.holds(each)
+    return good

@@ -1,0 +1,322 @@
+"""From classes of the body to a recoding: every wing is grouped inside them.
+
+Paper 003, sections 4.2.5 and 5.2. A body class is a butterfly; its wings are
+grouped independently of each other, and every group of a wing lies in one body
+class. Where something must hold on all attributes at once, records are first
+put into units, of which groups consist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.encoding.table import SPAN, EncodedTable, Partition, QIColumn, Recoding
+from shoal.kernels.butterfly.units import best_groups, box_units, units_of
+from shoal.kernels.dp import best_offsets
+from shoal.kernels.threads import on_threads
+from shoal.methods import get_method
+from shoal.methods.base import Run
+from shoal.methods.butterfly.plan import Plan, Wing, holding, least, select
+from shoal.methods.hilbert import curve_of
+from shoal.methods.line import partition_line
+from shoal.methods.merging import merge_along
+from shoal.methods.mondrian import cut_table
+from shoal.metrics.loss import gcp
+from shoal.models import AlphaK, FrequencyL, KAnonymity, TCloseness
+from shoal.models.base import Model
+
+__all__ = ["Flight", "Hangar", "alike", "fly", "join"]
+
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Flight:
+    """Butterflies and their wings."""
+
+    body: Partition
+    recoding: Recoding
+
+
+@dataclass(frozen=True, eq=False)
+class Hangar:
+    """What wings need besides the body, computed once."""
+
+    table: EncodedTable
+    plan: Plan
+    inner: str = "hilbert"
+    seed: int = 0
+
+    @cached_property
+    def sizes_only(self) -> bool:
+        return self.plan.sizes_only(self.table)
+
+    @cached_property
+    def tables(self) -> tuple[EncodedTable, ...]:
+        """The records as each wing sees them."""
+        return tuple(select(self.table, wing.attributes) for wing in self.plan.wings)
+
+    @cached_property
+    def curves(self) -> tuple[Ids, ...]:
+        """The records along each wing's own Hilbert curve."""
+        return on_threads(lambda table: curve_of(table).order, self.tables)
+
+    @cached_property
+    def joint_curve(self) -> Ids:
+        """The records along the curve of all attributes that are not the body's."""
+        return curve_of(select(self.table, self.plan.private)).order
+
+
+def fly(hangar: Hangar, body: Partition, units: Partition | None = None) -> Flight:
+    """Group all wings inside the classes of the body.
+
+    Parameters
+    ----------
+    hangar : Hangar
+        Table and plan.
+    body : Partition
+        Classes that satisfy all models of the plan.
+    units : Partition, optional
+        Records that stay together, within body classes; made here where needed.
+    """
+    plan = hangar.plan
+    nodes = body.group_ids()
+    if plan.together and units is None:
+        units = _units(hangar, nodes)
+    groups = on_threads(lambda v: _wing(hangar, v, nodes, units), range(len(plan.wings)))
+    if not hangar.sizes_only:
+        for partition in (*groups, *((units,) if units else ())):
+            body = _joined(body, partition)
+    partitions = [body] * len(hangar.table.qi)
+    for wing, partition in zip(plan.wings, groups, strict=True):
+        for a in wing.attributes:
+            partitions[a] = partition
+    for a in plan.rest:
+        assert units is not None
+        partitions[a] = units
+    return Flight(body, Recoding(tuple(partitions)))
+
+
+def join(first: Ids, second: Ids) -> Ids:
+    """Numbers of the smallest sets that contain every group of both partitions they meet."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    count = int(first.max()) + 1
+    size = count + int(second.max()) + 1
+    graph = coo_array((np.ones(len(first), dtype=np.int64), (first, count + second)), (size, size))
+    _, label = connected_components(graph, directed=False)
+    joined: Ids = label[first].astype(np.int64)
+    return joined
+
+
+def _joined(body: Partition, groups: Partition) -> Partition:
+    """The body, with classes made one that a group crosses: never with numbers of records alone."""
+    nodes = body.group_ids()
+    along = nodes[groups.order]
+    begins = groups.offsets[:-1]
+    if (np.minimum.reduceat(along, begins) == np.maximum.reduceat(along, begins)).all():
+        return body
+    return Partition.from_group_ids(join(nodes, groups.group_ids()))
+
+
+def _wing(hangar: Hangar, v: int, nodes: Ids, units: Partition | None) -> Partition:
+    """Groups of one wing."""
+    wing, table = hangar.plan.wings[v], hangar.tables[v]
+    if hangar.inner != "hilbert":
+        found = _by_method(hangar, wing, table, nodes, units)
+        if holding(table, found.group_ids(), wing.models).all():
+            return found
+    if units is not None:
+        line = _units_along(table, nodes, units)
+        if hangar.sizes_only:
+            return _cheapest(table, line, nodes, wing.k)
+        return _merged(table, line, nodes, wing.models)
+    order = _within(nodes, hangar.curves[v])
+    return _group(hangar, table, order, nodes, wing.models)
+
+
+def _group(
+    hangar: Hangar, table: EncodedTable, order: Ids, nodes: Ids, models: Sequence[Model]
+) -> Partition:
+    """Groups of records that lie along a line, node by node."""
+    fenced = _fenced(table, nodes)
+    partition = Partition(order, best_offsets(fenced.costs, fenced.matrix, order, least(models)))
+    if hangar.sizes_only:
+        return partition
+    merged = _merged(table, partition, nodes, models)
+    if not all(isinstance(m, KAnonymity | FrequencyL | AlphaK) for m in models):
+        return merged
+    apart = _node_by_node(table, order, nodes, models)
+    return min(apart, merged, key=lambda p: gcp(fenced, Recoding.single(p, len(fenced.qi))))
+
+
+def _merged(table: EncodedTable, line: Partition, nodes: Ids, models: Sequence[Model]) -> Partition:
+    """Groups of a line merged until they satisfy the models.
+
+    Node by node, but for models that compare a group with the whole table:
+    then a group may cross nodes, which become one.
+    """
+    if any(isinstance(m, TCloseness) for m in models):
+        return merge_along(line, _fenced(table, nodes), models)
+    parts = []
+    for begin, end in pairwise(_bounds(nodes[line.order[line.offsets[:-1]]])):
+        offsets = line.offsets[begin : end + 1]
+        rows = line.order[offsets[0] : offsets[-1]]
+        alone = Partition(np.arange(len(rows)), offsets - offsets[0])
+        merged = merge_along(alone, table.take(rows), models)
+        parts.append(Partition(rows[merged.order], merged.offsets))
+    return _concatenated(parts)
+
+
+def _node_by_node(
+    table: EncodedTable, order: Ids, nodes: Ids, models: Sequence[Model]
+) -> Partition:
+    """Each node grouped as if it were the table: for models that ask no more of it."""
+    parts = []
+    for rows in np.split(order, _bounds(nodes[order])[1:-1]):
+        alone = partition_line(np.arange(len(rows)), table.take(rows), models)
+        parts.append(Partition(rows[alone.order], alone.offsets))
+    return _concatenated(parts)
+
+
+def _by_method(
+    hangar: Hangar, wing: Wing, table: EncodedTable, nodes: Ids, units: Partition | None
+) -> Partition:
+    """Each node grouped by another method; records of a unit look alike to it."""
+    seen = table if units is None else alike(table, units)
+    if hangar.inner == "mondrian":
+        return cut_table(_numbered(seen, nodes), wing.models)
+    method = get_method(hangar.inner)
+    run = Run(hangar.seed)
+    parts = []
+    for rows in np.split(*_by_node(nodes)):
+        if len(rows) < 2 * wing.k:
+            parts.append(Partition(rows, np.array([0, len(rows)], dtype=np.int64)))
+            continue
+        found = method.run(seen.take(rows), wing.models, method.options(), run).recoding
+        alone = found.partitions[0]
+        parts.append(Partition(rows[alone.order], alone.offsets))
+    groups = _concatenated(parts)
+    if units is None:
+        return groups
+    return Partition.from_group_ids(join(groups.group_ids(), units.group_ids()))
+
+
+def _by_node(nodes: Ids) -> tuple[Ids, Ids]:
+    """Records node by node, and where all nodes but the first begin."""
+    body = Partition.from_group_ids(nodes)
+    return body.order, body.offsets[1:-1]
+
+
+def alike(table: EncodedTable, units: Partition) -> EncodedTable:
+    """The table in which all records of a unit have the codes in the middle of its range."""
+    low, high = _boxes(table, units)
+    ids = units.group_ids()
+    middle = ((low + high) // 2)[:, ids]
+    columns = [replace(c, codes=codes) for c, codes in zip(table.qi, middle, strict=True)]
+    return replace(table, qi=tuple(columns))
+
+
+def _boxes(table: EncodedTable, units: Partition) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    low = np.empty((len(table.qi), units.groups), dtype=np.int32)
+    high = np.empty_like(low)
+    box_units(table.matrix, units.order, units.offsets, low, high)
+    return low, high
+
+
+def _concatenated(parts: Sequence[Partition]) -> Partition:
+    order = np.concatenate([part.order for part in parts])
+    sizes = np.concatenate([part.sizes for part in parts])
+    return Partition(order, np.append(0, np.cumsum(sizes)).astype(np.int64))
+
+
+def _units(hangar: Hangar, nodes: Ids) -> Partition:
+    """Units for all readers together, within the nodes."""
+    table, plan = hangar.table, hangar.plan
+    order = _within(nodes, hangar.joint_curve)
+    fenced = _fenced(select(table, plan.private), nodes)
+    offsets = best_offsets(fenced.costs, fenced.matrix, order, least(plan.together))
+    partition = Partition(order, offsets)
+    if hangar.sizes_only:
+        return partition
+    return _merged(select(table, plan.private), partition, nodes, plan.together)
+
+
+def _units_along(table: EncodedTable, nodes: Ids, units: Partition) -> Partition:
+    """The units in their order along the wing's curve, node by node.
+
+    The curve runs through both ends of the units' ranges, so that wide ones
+    come together: through their middles it loses an eighth more on ACS.
+    """
+    ends = np.concatenate(_boxes(table, units))
+    columns = [replace(c, codes=codes) for c, codes in zip(2 * table.qi, ends, strict=True)]
+    curve = curve_of(EncodedTable(units.groups, tuple(columns))).order
+    place = _within(nodes[units.order[units.offsets[:-1]]], curve)
+    sizes = units.sizes[place]
+    offsets = np.append(0, np.cumsum(sizes))
+    shift = np.repeat(units.offsets[place] - offsets[:-1], sizes)
+    return Partition(units.order[np.arange(len(shift)) + shift], offsets)
+
+
+def _cheapest(table: EncodedTable, line: Partition, nodes: Ids, k: int) -> Partition:
+    """The cheapest cut of a line of units into groups of at least k records."""
+    along = nodes[line.order[line.offsets[:-1]]]
+    bounds = _bounds(along)
+    begin = np.repeat(bounds[:-1], np.diff(bounds))
+    units = units_of(table.costs, table.matrix, line.order, line.offsets, begin)
+    loss, begins = best_groups(table.costs, units, k)
+    assert loss < np.inf
+    return Partition(line.order, np.append(line.offsets[begins], line.offsets[-1]))
+
+
+def _within(nodes: Ids, curve: Ids) -> Ids:
+    """Things of each node after each other, along the curve within a node."""
+    return curve[Partition.from_group_ids(nodes[curve]).order]
+
+
+def _bounds(along: Ids) -> Ids:
+    """Where runs of equal numbers begin, and the end."""
+    changes = np.flatnonzero(along[1:] != along[:-1]) + 1
+    return np.concatenate([[0], changes, [len(along)]]).astype(np.int64)
+
+
+def _numbered(table: EncodedTable, nodes: Ids) -> EncodedTable:
+    """The table with the nodes as its first and widest attribute: Mondrian cuts there first.
+
+    Every cut between whole nodes is allowable, so that none stays mixed.
+    """
+    count = int(nodes.max()) + 1
+    apart = np.arange(count, dtype=np.float64)
+    fence = QIColumn(
+        name="",
+        kind="ordinal",
+        codes=nodes.astype(np.int32),
+        labels=[""] * count,
+        form=SPAN,
+        position=apart,
+        place=apart / max(1, count - 1),
+    )
+    return replace(table, qi=(fence, *table.qi))
+
+
+def _fenced(table: EncodedTable, nodes: Ids) -> EncodedTable:
+    """The table with an attribute that makes groups across neighbouring nodes too dear."""
+    price = 4.0 * table.n * sum(column.weight for column in table.qi) + 1.0
+    fence = QIColumn(
+        name="",
+        kind="ordinal",
+        codes=(nodes % 2).astype(np.int32),
+        labels=["", ""],
+        form=SPAN,
+        position=np.array([0.0, 1.0]),
+        place=np.array([0.0, 1.0]),
+        weight=price,
+    )
+    return replace(table, qi=(*table.qi, fence))

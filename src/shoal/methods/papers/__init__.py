@@ -1,0 +1,1 @@
+"""Baselines and the papers' own variants, to compare with; nothing else needs them."""

@@ -1,0 +1,236 @@
+"""Butterflies as paper 003 makes them: Figure 3, on a Mondrian tree of all attributes.
+
+The tree's leaves are classes on the union. From them up, a node becomes one
+butterfly if Theorem 4 does not rule it out and it then loses less than its
+children. The bound is read the right way round (>=) and summed per record; it
+only saves work. Figure 3's prune compares the body's loss with the whole
+table's; here it is compared with the node's own, which fires earlier.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.encoding.table import SPAN, EncodedTable, Partition
+from shoal.kernels.butterfly.tree import Cells, Tree, new_tree
+from shoal.kernels.costs import attribute_losses
+from shoal.kernels.cuts import Guard, carve, new_scratch, pack
+from shoal.kernels.dp import best_offsets
+from shoal.kernels.histogram import tally_inputs
+from shoal.kernels.papers.butterfly import (
+    grow_at_medians,
+    nearest_within,
+    node_losses,
+    nodes_hold,
+)
+from shoal.methods import get_method
+from shoal.methods.base import Run
+from shoal.methods.butterfly.plan import least, select
+from shoal.methods.butterfly.wings import Hangar, alike
+from shoal.models import rules_for
+from shoal.models.base import Model
+
+__all__ = ["climbed"]
+
+Floats = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class _Climb:
+    """A tree with the losses of its nodes as single classes."""
+
+    tree: Tree
+    nodes: int
+    body: Floats
+    """Loss of the body of each node, Loss(S1 & S2)."""
+    whole: Floats
+    """Loss of each node as one class on the union."""
+    good: NDArray[np.bool_]
+    """Nodes that satisfy all models as one class."""
+
+    def range(self, node: int) -> tuple[int, int]:
+        return int(self.tree.begin[node]), int(self.tree.end[node])
+
+
+def climbed(hangar: Hangar) -> tuple[Partition, Partition | None, dict[str, Any]]:
+    """Butterflies and classes, the units they consist of if any, and how it went."""
+    units = _units(hangar)
+    seen = hangar.table if units is None else alike(hangar.table, units)
+    climb = _grown(hangar, seen)
+    wings = [_Builder(hangar, v, seen, climb.tree) for v in range(len(hangar.plan.wings))]
+    bounds = [_Bound(hangar, v, climb) for v in range(len(hangar.plan.wings))]
+    own, facts = _butterflies(climb, wings, bounds)
+    return _chosen(climb, own), units, facts
+
+
+def _units(hangar: Hangar) -> Partition | None:
+    """Section 5.2: first the union is made anonymous for all readers together."""
+    if not hangar.plan.together:
+        return None
+    method = get_method(hangar.inner)
+    run = Run(hangar.seed)
+    found = method.run(hangar.table, hangar.plan.together, method.options(), run)
+    return found.recoding.partitions[0]
+
+
+def _grown(hangar: Hangar, seen: EncodedTable) -> _Climb:
+    """Section 4.2.2: a binary hierarchy of classes on the union."""
+    table, everyone = hangar.table, hangar.plan.everyone
+    tree = new_tree(table.n)
+    nodes = grow_at_medians(seen.matrix, seen.costs, least(everyone), tree)
+    body = _class_losses(select(table, hangar.plan.body), tree, nodes)
+    good = np.ones(nodes, dtype=np.bool_)
+    if not hangar.sizes_only:
+        nodes_hold(tree, nodes, rules_for(table, everyone), *tally_inputs(table), good)
+    return _Climb(tree, nodes, body, _class_losses(table, tree, nodes), good)
+
+
+def _class_losses(table: EncodedTable, tree: Tree, nodes: int) -> Floats:
+    """What each node loses as one class on the table's attributes."""
+    losses = np.empty(nodes)
+    cells = Cells(table.matrix, np.ones(table.n, dtype=np.int64))
+    node_losses(cells, table.costs, tree, nodes, losses)
+    return losses
+
+
+def _butterflies(
+    climb: _Climb, wings: list[_Builder], bounds: list[_Bound]
+) -> tuple[NDArray[np.bool_], dict[str, Any]]:
+    """Figure 3: which nodes become classes or butterflies of their own, from the leaves up."""
+    loss = np.where(climb.good, climb.whole, np.inf)
+    own = climb.tree.right[: climb.nodes] == 0
+    attempted = succeeded = 0
+    for node in range(climb.nodes - 1, -1, -1):
+        right = climb.tree.right[node]
+        if right == 0:
+            continue
+        begin, end = climb.range(node)
+        loss[node] = loss[node + 1] + loss[right]
+        lower = climb.body[node] + sum(bound.below(begin, end) for bound in bounds)
+        if not climb.good[node] or (climb.body[node] > 0 and lower >= loss[node]):
+            continue
+        attempted += 1
+        built = climb.body[node] + sum(wing.loss(begin, end) for wing in wings)
+        if built < loss[node]:
+            succeeded += 1
+            loss[node], own[node] = built, True
+    rate = round(succeeded / attempted, 6) if attempted else None
+    return own, {"attempted": attempted, "succeeded": succeeded, "success_rate": rate}
+
+
+def _chosen(climb: _Climb, own: NDArray[np.bool_]) -> Partition:
+    """The topmost nodes that are classes or butterflies of their own."""
+    begins = []
+    node = 0
+    while node < climb.nodes:
+        if own[node]:
+            begin, end = climb.range(node)
+            begins.append(begin)
+            while node < climb.nodes and climb.tree.begin[node] < end:  # skip what is below
+                node += 1
+        else:
+            node += 1
+    return Partition(climb.tree.order, np.array([*begins, len(climb.tree.order)], dtype=np.int64))
+
+
+class _Bound:
+    """Theorem 4's bound for one wing: what its records lose at least in any butterfly."""
+
+    def __init__(self, hangar: Hangar, v: int, climb: _Climb) -> None:
+        table, self.k = hangar.tables[v], hangar.plan.wings[v].k
+        tree = climb.tree
+        leaves = np.flatnonzero(tree.right[: climb.nodes] == 0)
+        self.offsets = np.append(tree.begin[leaves], table.n)
+        self.nearest = np.empty((len(leaves), self.k))
+        nearest_within(table.matrix, table.costs, tree.order, self.offsets, self.k, self.nearest)
+        self.total = np.append(0.0, np.cumsum(_nearest_in_table(table, self.k)[tree.order]))
+
+    def below(self, begin: int, end: int) -> float:
+        """A lower bound for the records begin..end of the tree's order."""
+        first, last = np.searchsorted(self.offsets, [begin, end])
+        neighbour = -(-self.k // int(last - first)) - 1
+        shortest = float(self.nearest[first:last, neighbour].min())
+        return max(float(self.total[end] - self.total[begin]), (end - begin) * shortest)
+
+
+def _nearest_in_table(table: EncodedTable, k: int) -> Floats:
+    """Distance of each record to its (k-1)-th neighbour, in attributes whose losses add up.
+
+    Those whose losses are cut off at 1, trees and sets count nothing: it is a bound.
+    """
+    from scipy.spatial import cKDTree
+
+    linear = [c for c in table.qi if c.form == SPAN and c.position.max(initial=0.0) <= 1.0]
+    if not linear:
+        return np.zeros(table.n)
+    spots = np.stack([c.weight * c.position[c.codes] for c in linear], axis=1)
+    points, of_point, counts = np.unique(spots, axis=0, return_inverse=True, return_counts=True)
+    near = min(k, len(points))
+    query = partial(cKDTree(points).query, p=1, workers=-1)
+    distance, neighbour = query(points, k=np.arange(1, near + 1))
+    enough = np.cumsum(counts[neighbour], axis=1) >= k
+    place = np.where(enough.any(axis=1), np.argmax(enough, axis=1), near - 1)
+    found: Floats = distance[np.arange(len(points)), place][of_point.reshape(-1)]
+    return found
+
+
+class _Builder:
+    """What one wing loses in a butterfly on neighbouring records of the tree's order."""
+
+    def __init__(self, hangar: Hangar, v: int, seen: EncodedTable, tree: Tree) -> None:
+        self.table, self.wing = hangar.tables[v], hangar.plan.wings[v]
+        self.cutter = None
+        if hangar.inner == "mondrian":
+            alike = select(seen, self.wing.attributes)
+            self.cutter = _Cutter(alike, self.wing.models, hangar.sizes_only, tree.order)
+            return
+        curve = hangar.curves[v]
+        self.matrix = np.ascontiguousarray(self.table.matrix[:, curve])
+        rank = np.empty(self.table.n, dtype=np.int64)
+        rank[curve] = np.arange(self.table.n)
+        self.curve, self.ranks = curve, rank[tree.order]
+
+    def loss(self, begin: int, end: int) -> float:
+        """Loss of the wing in its groups."""
+        if self.cutter is not None:
+            order, offsets = self.cutter.cut(begin, end)
+        else:
+            ranks = np.sort(self.ranks[begin:end])
+            offsets = best_offsets(self.table.costs, self.matrix, ranks, self.wing.k)
+            order = self.curve[ranks]
+        sizes = np.diff(offsets)
+        total = 0.0
+        for a, column in enumerate(self.table.qi):
+            losses = np.empty(len(sizes))
+            attribute_losses(self.table.costs, a, column.codes, order, offsets, losses)
+            total += column.weight * float(losses @ sizes)
+        return total
+
+
+class _Cutter:
+    """Mondrian inside nodes of the tree, one after the other, in place."""
+
+    def __init__(
+        self, table: EncodedTable, models: tuple[Model, ...], sizes_only: bool, order: Ids
+    ) -> None:
+        self.costs, self.order = table.costs, order
+        self.rows = pack(np.ascontiguousarray(table.matrix[:, order]), table.costs.size)
+        records, tally = tally_inputs(table.take(order))
+        self.guard = Guard(rules_for(table, models), records, tally, sizes_only, False)
+        self.scratch = new_scratch(table.costs.size)
+        self.waiting = np.empty((2, 2), dtype=np.int64)
+
+    def cut(self, begin: int, end: int) -> tuple[Ids, Ids]:
+        """Records and offsets of the groups of a node."""
+        rows = self.rows
+        rows.first[begin:end] = False
+        grain = len(self.order) + 1
+        carve(rows, self.costs, self.guard, self.scratch, begin, end, grain, self.waiting)
+        place = (rows.words[rows.word[-1], begin:end] >> rows.shift[-1]) & rows.mask[-1]
+        return self.order[place], np.append(np.flatnonzero(rows.first[begin:end]), end - begin)

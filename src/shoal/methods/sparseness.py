@@ -1,0 +1,34 @@
+"""What the user should know before a method that suppresses starts to work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shoal.encoding.classes import class_sizes
+from shoal.encoding.table import EncodedTable
+from shoal.models.base import Model
+
+__all__ = ["FEW", "hardly_repeats"]
+
+FEW = 0.05
+"""Below this share of records in large enough exact groups nearly everything is lost."""
+
+
+def hardly_repeats(table: EncodedTable, models: Sequence[Model]) -> list[str]:
+    """A warning if nearly all records have quasi-identifiers that too few others share.
+
+    Suppression keeps records whose exact quasi-identifiers repeat often enough
+    for the models, and stars the rest (paper 000, section 5.6).
+    """
+    least = max([1, *(m.smallest_class for m in models)])
+    sizes = class_sizes([(c.codes, c.size) for c in table.qi], table.n)
+    alone = int(sizes[sizes < least].sum())
+    if alone <= (1 - FEW) * table.n:
+        return []
+    widest = max(table.qi, key=lambda column: column.size)
+    return [
+        f"{100 * alone // table.n}% of the records have quasi-identifiers that fewer than "
+        f"{least} records share: suppression will lose nearly everything; coarsen the wide "
+        f"attributes (coarsen, with a hierarchy; {widest.name} has {widest.size:,} values) or "
+        "generalise (method hilbert, recoding generalise)"
+    ]

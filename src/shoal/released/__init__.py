@@ -1,0 +1,1 @@
+"""What a released file says: its columns, its cells, and where they lie on a line."""

@@ -1,0 +1,298 @@
+"""Does a released table satisfy its models? Decided from its text alone.
+
+Verification knows no method, no partition and no encoding: records that carry
+the same released texts in every quasi-identifier are one equivalence class,
+and each model is checked on those classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.encoding.classes import class_ids
+from shoal.encoding.values import distinct_values, kind_of, parse_numbers, rank_values
+from shoal.errors import InputError, PolicyError, VerificationError
+from shoal.models import ClassHistograms, Model, histograms, sizes_only, views_of
+from shoal.policy import Policy
+
+__all__ = ["Check", "Verification", "check_release", "check_separated", "published_names"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One model on one sensitive column (or on class sizes): asked and reached."""
+
+    model: str
+    asked: str
+    column: str | None
+    reached: int | float | None
+    holds: bool
+    failing_classes: int
+    unchecked: str | None = None
+    """Why it could not be checked from the release alone, if so."""
+    reader: str | None = None
+    """Whose quasi-identifiers the classes are made of, where there are several readers."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        plain: dict[str, Any] = {
+            **({"reader": self.reader} if self.reader else {}),
+            "model": self.model,
+            "asked": self.asked,
+            "column": self.column,
+            "reached": self.reached,
+            "holds": self.holds,
+        }
+        if self.failing_classes:
+            plain["failing_classes"] = self.failing_classes
+        if self.unchecked:
+            plain["unchecked"] = self.unchecked
+        return plain
+
+    def __str__(self) -> str:
+        about = f" on {self.column}" if self.column else ""
+        what = f"{self.reader}: {self.asked}{about}" if self.reader else f"{self.asked}{about}"
+        if self.unchecked:
+            return f"{what}: not checked: {self.unchecked}"
+        if self.holds:
+            return f"{what}: holds, reached {self.reached}"
+        return f"{what}: fails in {self.failing_classes} classes"
+
+
+@dataclass(frozen=True, eq=False)
+class Verification:
+    """What a check of a released table found."""
+
+    checks: tuple[Check, ...]
+    class_sizes: NDArray[np.int64]
+    """Records in each equivalence class."""
+
+    @property
+    def ok(self) -> bool:
+        """True when no model fails."""
+        return all(check.holds for check in self.checks)
+
+    @property
+    def complete(self) -> bool:
+        """True when every model could be checked from what is published."""
+        return not any(check.unchecked for check in self.checks)
+
+    @property
+    def records(self) -> int:
+        return int(self.class_sizes.sum())
+
+    @property
+    def classes(self) -> int:
+        return len(self.class_sizes)
+
+    def raise_if_failed(self) -> None:
+        """Raise `VerificationError` naming the first model that fails."""
+        for check in self.checks:
+            if not check.holds:
+                raise VerificationError(f"the release does not satisfy {check}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "ok": self.ok,
+            "complete": self.complete,
+            "records": self.records,
+            "classes": self.classes,
+            "smallest_class": int(self.class_sizes.min()) if self.classes else 0,
+            "models": [check.to_dict() for check in self.checks],
+        }
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __repr__(self) -> str:
+        verdict = "FAILED" if not self.ok else "verified" if self.complete else "checked in part"
+        lines = [f"{verdict}: {self.records:,} records in {self.classes:,} classes"]
+        return "\n".join([*lines, *(f"  {check}" for check in self.checks)])
+
+
+def check_release(
+    released: pa.Table,
+    qi: Sequence[str],
+    models: Sequence[Model],
+    policy: Policy,
+    *,
+    person: NDArray[np.int32] | None = None,
+) -> Verification:
+    """Check every model on a released table: for each reader, where the policy names several.
+
+    Parameters
+    ----------
+    released
+        The table as published.
+    qi
+        Its quasi-identifier columns as they are named in the release.
+    models
+        What must hold, on each sensitive column of the policy. With several
+        readers the policy says what must hold for whom.
+    policy
+        Says which columns are sensitive, their kinds and orders, and who reads.
+    person
+        Person of each released record, where it is known; a release itself
+        does not publish it.
+    """
+    for name in (*qi, *policy.sensitive):
+        if name not in released.column_names:
+            listed = ", ".join(released.column_names)
+            raise InputError(f"the release has no column {name!r}; it has {listed}")
+    if not policy.reader:
+        return Verification(*_on(released, qi, models, policy, person))
+    _, all_together = _on(released, qi, (), policy, person)
+    checks: list[Check] = []
+    for view in views_of(policy):
+        names = published_names(view.qi, released.column_names)
+        found, _ = _on(released, names, view.models, policy, person)
+        checks += [replace(check, reader=view.name) for check in found]
+    return Verification(tuple(checks), all_together)
+
+
+def published_names(qi: Sequence[str], columns: Sequence[str]) -> list[str]:
+    """Quasi-identifiers as they are called in a release: as they are, or two bounds each."""
+    names: list[str] = []
+    for name in qi:
+        bounds = [f"{name}_min", f"{name}_max"]
+        names += bounds if name not in columns and set(bounds) <= set(columns) else [name]
+    return names
+
+
+def _on(
+    released: pa.Table,
+    qi: Sequence[str],
+    models: Sequence[Model],
+    policy: Policy,
+    person: NDArray[np.int32] | None,
+) -> tuple[tuple[Check, ...], NDArray[np.int64]]:
+    """Checks of models on the classes of these columns, and the records in each class."""
+    ids, count = _classes(released, qi)
+    rows = np.bincount(ids, minlength=count).astype(np.int64)
+    if policy.person is not None and person is None:
+        return tuple(_without_persons(models, policy, rows)), rows
+    return tuple(_checks(released, ids, models, policy, person)), rows
+
+
+def check_separated(
+    records: pa.Table, sensitive_table: pa.Table, models: Sequence[Model], policy: Policy
+) -> Verification:
+    """Check a release in two tables: groups of records, and their sensitive values.
+
+    Only what is published is used: the group numbers of the records, and how
+    often the second table says each value occurs in a group.
+    """
+    (name,) = policy.sensitive
+    ids, sizes = _group_sizes(records)
+    groups = _whole_numbers(sensitive_table, "group")
+    counts = _whole_numbers(sensitive_table, "count")
+    place = np.searchsorted(ids, groups)
+    known = (place < len(ids)) & (ids[np.minimum(place, len(ids) - 1)] == groups)
+    if not known.all() or (counts < 1).any():
+        raise VerificationError("the sensitive table has groups or counts that cannot be")
+    if (np.bincount(place, weights=counts, minlength=len(ids)) != sizes).any():
+        raise VerificationError("the two tables disagree on the number of records in a group")
+    each = np.repeat(np.arange(len(place)), counts)
+    members = pa.table({name: sensitive_table.column(name).take(pa.array(each))})
+    checks = _checks(members, place[each], models, policy, None)
+    return Verification(tuple(checks), sizes)
+
+
+def _group_sizes(records: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    ids, sizes = np.unique(_whole_numbers(records, "group"), return_counts=True)
+    return ids, sizes.astype(np.int64)
+
+
+def _whole_numbers(table: pa.Table, name: str) -> NDArray[np.int64]:
+    if name not in table.column_names:
+        raise InputError(f"a release in two tables has a column {name!r}; this one has none")
+    distinct = distinct_values(table.column(name))
+    numbers, good = parse_numbers(distinct.values)
+    if distinct.has_missing or not good.all() or numbers.dtype.kind != "i":
+        raise InputError(f"column {name!r}: expected whole numbers")
+    return np.asarray(numbers[distinct.codes], dtype=np.int64)
+
+
+def _classes(released: pa.Table, qi: Sequence[str]) -> tuple[NDArray[np.int64], int]:
+    """Equivalence class of each record, by the released texts."""
+    columns = []
+    for name in qi:
+        distinct = distinct_values(released.column(name), missing=())
+        columns.append((distinct.codes + 1, len(distinct.values) + 1))  # 0 is missing
+    return class_ids(columns, released.num_rows)
+
+
+def _checks(
+    released: pa.Table,
+    ids: NDArray[np.int64],
+    models: Sequence[Model],
+    policy: Policy,
+    person: NDArray[np.int32] | None,
+) -> list[Check]:
+    about_sensitive = [model for model in models if model.about_sensitive]
+    sizes = sizes_only(ids, person=person)
+    checks = [_check(model, None, sizes) for model in models if not model.about_sensitive]
+    if about_sensitive and not policy.sensitive:
+        raise PolicyError(f"{about_sensitive[0]}: needs a sensitive column; none is declared")
+    for name in policy.sensitive if about_sensitive else ():
+        distinct = distinct_values(released.column(name), policy.missing)
+        kind = kind_of(name, distinct, policy)
+        ranked = rank_values(name, distinct, kind, policy.order.get(name))
+        classes = histograms(
+            ids,
+            ranked.codes,
+            len(ranked.texts),
+            person=person,
+            ordered=kind != "categorical",
+            numbers=ranked.numbers,
+        )
+        checks += [_check(m, name, classes) for m in about_sensitive if m.applies(classes)]
+    checked = {check.asked for check in checks}
+    for model in models:
+        if str(model) not in checked:  # a model that looked at nothing would hold in vain
+            raise PolicyError(f"{model}: needs a numeric sensitive column; none is declared")
+    return checks
+
+
+def _check(model: Model, column: str | None, classes: ClassHistograms) -> Check:
+    failing = int((~model.holds(classes)).sum())
+    return Check(
+        model=model.name,
+        asked=str(model),
+        column=column,
+        reached=model.level(classes),
+        holds=failing == 0,
+        failing_classes=failing,
+    )
+
+
+def _without_persons(
+    models: Sequence[Model], policy: Policy, rows: NDArray[np.int64]
+) -> list[Check]:
+    """A release does not say whose record is whose: check what follows from rows alone.
+
+    k persons need at least k rows; nothing more can be refuted without the person column.
+    """
+    reason = "models count persons, and the release does not publish them"
+    checks = []
+    for model in models:
+        failing = int((rows < model.smallest_class).sum())
+        checks.append(
+            Check(
+                model=model.name,
+                asked=str(model),
+                column=", ".join(policy.sensitive) if model.about_sensitive else None,
+                reached=None,
+                holds=failing == 0,
+                failing_classes=failing,
+                unchecked=None if failing else reason,
+            )
+        )
+    return checks
