@@ -2,7 +2,8 @@
 
 A class is a list of (person, value) records; a table is a list of classes.
 Without a person column every record is a person of its own. Values are numbers
-in the order of the column; None is a missing value.
+in the order of the column; None is a missing value. Nothing of Shoal is used:
+a model is asked for its name and parameters only.
 """
 
 # ruff: noqa: E741  (l is the word for it)
@@ -12,8 +13,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from fractions import Fraction
-
-from shoal.models import KE, AlphaK, EntropyL, RecursiveL
 
 
 def size(records):
@@ -99,8 +98,28 @@ def unique(classes, l):
     return [frequency(c, l) and (size(c) % l == 0 or leftovers < l) for c in classes]
 
 
-def holds(model, classes, ordered):
-    """For each class, whether it satisfies the model."""
+def numbered(classes, numbers):
+    """The same classes with the number behind each value (None: missing), as (k,e) needs them.
+
+    `numbers` is a list by code or a dict by value; a NaN in it is a missing number.
+    """
+
+    def number(value):
+        if value is None or (isinstance(numbers, dict) and value not in numbers):
+            return None
+        found = numbers[value]
+        return None if found is None or math.isnan(found) else found
+
+    return [[(person, number(value)) for person, value in c] for c in classes]
+
+
+def holds(model, classes, ordered, numbers=None):
+    """For each class, whether it satisfies the model.
+
+    (k,e) compares numbers: values that are codes come with the `numbers` behind them.
+    """
+    if model.name == "(k,e)" and numbers is not None:
+        classes = numbered(classes, numbers)
     table = [record for c in classes for record in c]
     if model.name == "unique-l":
         return unique(classes, model.l)
@@ -123,13 +142,13 @@ def level(model, classes, ordered):
     table = [record for c in classes for record in c]
     if model.name == "t-closeness":
         return max(distance(c, table, ordered) for c in classes)
-    if isinstance(model, AlphaK):
+    if model.name == "(alpha,k)":
         return max(Fraction(descending(c)[0], size(c)) for c in classes)
-    if isinstance(model, KE):
+    if model.name == "(k,e)":
         return min(spread(c) for c in classes)
-    if isinstance(model, EntropyL):
+    if model.name == "entropy-l":
         return min(min(_perplexity(c), size(c)) for c in classes)
-    others = {"c": model.c} if isinstance(model, RecursiveL) else {}
+    others = {"c": model.c} if model.name == "recursive-l" else {}
     parameter = model.option
     passed = [
         n

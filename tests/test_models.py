@@ -124,6 +124,19 @@ def test_holds_is_the_definition(example, model):
         assert model.holds(classes).tolist() == expected
 
 
+@settings(max_examples=200, deadline=None)
+@given(EXAMPLES, st.builds(KE, WHOLE, st.integers(0, 26).map(lambda n: Fraction(n, 4))))
+def test_the_twin_of_spread_reads_numbers_behind_codes(example, model):
+    column = example.table.sensitive[1]
+    persons = example.table.person if example.table.person is not None else range(example.table.n)
+    coded = [[] for _ in range(example.ids.max() + 1)]
+    for e, person, code in zip(example.ids, persons, column.codes.tolist(), strict=True):
+        coded[e].append((person, code))
+    by_code = naive.holds(model, coded, True, list(NUMBERS))
+    assert by_code == naive.holds(model, coded, True, dict(enumerate(NUMBERS[:-1].tolist())))
+    assert by_code == model.holds(example.histograms()[1]).tolist()
+
+
 @settings(max_examples=300, deadline=None)
 @given(EXAMPLES, EVERY_MODEL)
 def test_level_is_the_strictest_that_holds(example, model):
