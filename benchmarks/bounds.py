@@ -6,7 +6,8 @@ import time
 
 import shoal
 from benchmarks.data import acs, adult
-from shoal.bounds import EFFORTS, lower_bound
+from shoal.bounds import lower_bound
+from shoal.effort import EFFORTS
 from shoal.encoding.encode import encode
 from shoal.models import KAnonymity
 from shoal.policy import Policy

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 import naive_bounds as naive
 import naive_optimal
 from random_tables import encoded_tables
-from shoal.bounds import EFFORTS, Bound, lower_bound
+from shoal.bounds import Bound, lower_bound
 from shoal.bounds.families import Family, families
 from shoal.bounds.rungs import Clock, Ladder
+from shoal.effort import EFFORTS
 from shoal.encoding.table import EncodedTable
 from shoal.errors import PolicyError
 from shoal.methods import get_method

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 import pytest
@@ -12,6 +12,7 @@ import pytest
 import command
 import shoal
 from shoal.cli import output
+from shoal.effort import EFFORTS, EffortName
 from shoal.errors import PolicyError
 from shoal.methods import METHODS
 from shoal.methods.hilbert import Hilbert
@@ -75,6 +76,9 @@ class TestSettings:
     def test_what_is_no_time_is_refused(self, time):
         with pytest.raises(PolicyError, match="time: expected a time such as 30s"):
             Policy.parse(time=time)
+
+    def test_the_table_has_every_name(self):
+        assert tuple(EFFORTS) == get_args(EffortName)
 
     def test_an_effort_has_a_name(self):
         with pytest.raises(PolicyError, match="effort: expected 'instant', 'fast'"):

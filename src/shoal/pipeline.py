@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from shoal.bounds import Bound, lower_bound
-from shoal.effort import DEFAULT, longer
+from shoal.effort import DEFAULT_EFFORT, EFFORTS
 from shoal.encoding.classes import class_ids, class_sizes
 from shoal.encoding.encode import encode
 from shoal.encoding.publish import Published, publish
@@ -47,11 +47,8 @@ __all__ = ["anonymize", "check_published", "partition", "settled"]
 Progress = Callable[..., None]
 """Called as ``progress(stage, done, total)``, with ``loss`` too if it has such a parameter."""
 
-
 BOUND_SHARE = 0.25
 """Of the time that is given, what goes into the bound."""
-BOUND_SECONDS = {"instant": 0.5, "fast": 4.0, "normal": 25.0, "max": 300.0}
-"""What a bound may take where no time is given, at 30,000 records; it is valid when stopped."""
 
 
 def _unwatched(stage: str, done: float, total: float, loss: float | None = None) -> None:
@@ -183,8 +180,8 @@ def _bound(table: EncodedTable, policy: Policy, report: Report) -> Bound | None:
     if not _proves(policy, method):
         return None
     report("bound", 0, 1)
-    effort = policy.effort or (DEFAULT if policy.seconds is None else "max")
-    seconds = BOUND_SECONDS[effort] * max(1.0, longer(table.n)) ** 0.5
+    effort = policy.effort or (DEFAULT_EFFORT if policy.seconds is None else "max")
+    seconds = EFFORTS[effort].seconds_for_bound(table.n)
     if policy.seconds is not None:
         seconds = policy.seconds * BOUND_SHARE
     seen = table.suppressing() if _recoding(policy, method) == "suppress" else table

@@ -23,6 +23,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from shoal.effort import EffortName
 from shoal.errors import PolicyError
 
 if sys.version_info >= (3, 11):
@@ -30,13 +31,12 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["Effort", "Form", "Kind", "Layout", "Policy", "Reader", "Reading", "SuppressBy"]
+__all__ = ["Kind", "Layout", "Policy", "Reader", "Reading", "RecodingName", "SuppressBy"]
 
 Kind = Literal["numeric", "date", "ordinal", "categorical"]
 Reading = Literal["frequency", "distinct", "entropy", "recursive", "unique"]
 Layout = Literal["cells", "bounds"]
-Form = Literal["generalise", "suppress"]
-Effort = Literal["instant", "fast", "normal", "max"]
+RecodingName = Literal["generalise", "suppress"]
 SuppressBy = Literal["drop", "star"]
 Number = int | float
 
@@ -97,12 +97,12 @@ class Policy(BaseModel):
 
     method: str | None = Field(None, description="algorithm; the best for the models if not given")
     option: dict[str, Any] = Field(default_factory=dict, description="options of the method")
-    effort: Effort | None = Field(None, description="how hard an any-time method searches")
+    effort: EffortName | None = Field(None, description="how hard an any-time method searches")
     time: Number | str | None = Field(
         None, description='how long an any-time method may search: seconds, "30s", "2m", "1.5h"'
     )
     seed: int = Field(0, description="seed of everything random")
-    recoding: Form | None = Field(
+    recoding: RecodingName | None = Field(
         None, description="mixed values become intervals and nodes, or stars; as the method does"
     )
 
@@ -421,6 +421,5 @@ def _line_of(text: str, names: list[str]) -> str:
 KINDS: tuple[str, ...] = get_args(Kind)
 READINGS: tuple[str, ...] = get_args(Reading)
 LAYOUTS: tuple[str, ...] = get_args(Layout)
-RECODINGS: tuple[str, ...] = get_args(Form)
-EFFORTS: tuple[str, ...] = get_args(Effort)
+RECODINGS: tuple[str, ...] = get_args(RecodingName)
 SUPPRESSIONS: tuple[str, ...] = get_args(SuppressBy)

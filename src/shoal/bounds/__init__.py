@@ -13,12 +13,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from shoal.bounds.families import families
 from shoal.bounds.rungs import LARGEST_DUAL, Clock, Ladder
+from shoal.effort import EFFORTS, BoundSteps
 from shoal.encoding.table import EncodedTable
 from shoal.errors import PolicyError, ShoalError
 from shoal.methods.best.star_programme import StarFlow
@@ -27,7 +28,7 @@ from shoal.methods.exact import Deadline, group_losses
 from shoal.methods.exact.subsets import least_subsets
 from shoal.models import Model, require_columns, whole_table_only
 
-__all__ = ["EFFORTS", "Bound", "lower_bound"]
+__all__ = ["Bound", "lower_bound"]
 
 MARGIN = 1e-9
 """Taken off the bound, so that rounding can never lift it above the truth."""
@@ -39,27 +40,6 @@ SHORT = 2_000_000
 """Kinds of records times patterns, up to which the linear programme takes hardly any time."""
 FEW = 12
 """Tables of up to so many records are solved exactly at the highest effort."""
-
-
-class Plan(NamedTuple):
-    """What an effort spends. Each plan begins with all that the one before does."""
-
-    boxes: tuple[int, ...] = ()
-    """Candidates to look at for the box of a record, in turns."""
-    rounds: tuple[int, ...] = ()
-    """Candidates to look at for the slack of a record, round by round of the dual."""
-    flow: int = 60
-    """Steps of the linear programme of stars, where there is one."""
-    exact: bool = False
-
-
-EFFORTS: dict[str, Plan] = {
-    "instant": Plan(),
-    "fast": Plan((2_000,), flow=300),
-    "normal": Plan((2_000, 20_000), (1_000,) * 3, flow=1_000),
-    "max": Plan((2_000, 20_000), (1_000,) * 3 + (5_000,) * 16, flow=5_000, exact=True),
-}
-"""Efforts by name, in ascending order."""
 
 
 FIRM_ROUNDS, EASE, EASE_DECAY = 3, 0.1, 0.85
@@ -107,7 +87,7 @@ def lower_bound(
     models
         Every equivalence class of the release satisfies them all.
     effort
-        One of `EFFORTS`. It counts steps, so that the result is the same every time.
+        One of `shoal.effort.EFFORTS`. It counts steps, so that the result is the same every time.
     seconds
         Stop after about so long, with what is proven by then.
     progress
@@ -118,29 +98,29 @@ def lower_bound(
     if effort not in EFFORTS:
         raise PolicyError(f"effort: expected one of {', '.join(EFFORTS)}; got {effort}")
     require_columns(table, models)
-    plan = EFFORTS[effort]
+    steps = EFFORTS[effort].bound
     implied = families(table, models, suppressible)
     if not table.n or not table.qi or not table.costs.weight.sum() > 0:
         return Bound(0.0, "neighbours", 1.0)
     if max(family.size for family in implied) > table.n:
         # Too few records for a single class: no release at all, or all records dropped.
         return Bound(1 - MARGIN, "neighbours", 1.0)
-    turns = len(implied) * (1 + len(plan.boxes)) + len(plan.rounds)
+    turns = len(implied) * (1 + len(steps.boxes)) + len(steps.rounds)
     end = math.inf if seconds is None else time.monotonic() + seconds
     clock = Clock(end, progress, turns)
     ceiling = float(table.costs.weight.sum()) if suppressible else math.inf
     ladders = [Ladder(table, family, ceiling) for family in implied]
-    starred = _by_flow(table, models, plan, ceiling, clock)
-    found = max(starred, _climbed(ladders, table, plan, clock), key=lambda bound: bound.loss)
+    starred = _by_flow(table, models, steps, ceiling, clock)
+    found = max(starred, _climbed(ladders, table, steps, clock), key=lambda bound: bound.loss)
     solvable = table.n <= FEW and not suppressible and not whole_table_only(models)
-    if plan.exact and solvable:
+    if steps.exact and solvable:
         found = _exact(table, models, found, clock)
     clock.advance(turns)
     return found
 
 
 def _by_flow(
-    table: EncodedTable, models: Sequence[Model], plan: Plan, ceiling: float, clock: Clock
+    table: EncodedTable, models: Sequence[Model], steps: BoundSteps, ceiling: float, clock: Clock
 ) -> Bound:
     """By the dual of the linear programme of stars, where the models are linear."""
     asked = asked_by(models, table) if only_stars(table) else None
@@ -150,30 +130,32 @@ def _by_flow(
     now = time.monotonic()
     until = None if clock.end == math.inf else now + (clock.end - now) * FLOW_SHARE
     # short tables take no time: up to ten times the steps
-    flow.solve(plan.flow * min(10, max(1, SHORT // max(1, flow.flow.pair.size))), until)
+    flow.solve(steps.programme * min(10, max(1, SHORT // max(1, flow.flow.pair.size))), until)
     return Bound(_share(table, flow.bound), "dual", 1.0)
 
 
-def _climbed(ladders: Sequence[Ladder], table: EncodedTable, plan: Plan, clock: Clock) -> Bound:
+def _climbed(
+    ladders: Sequence[Ladder], table: EncodedTable, steps: BoundSteps, clock: Clock
+) -> Bound:
     """The best bound of all families: per record on the lower rungs, in sum on the highest."""
     for ladder in ladders:
         ladder.climb_boxes(0, clock)
     rung = "neighbours"
-    for budget in plan.boxes:
+    for budget in steps.boxes:
         for ladder in ladders:
             ladder.climb_boxes(budget, clock)
         rung = "boxes"
     boxes = np.max([ladder.boxes for ladder in ladders], axis=0)
-    resolved = float(np.max([ladder.resolved for ladder in ladders])) if plan.boxes else 1.0
+    resolved = float(np.max([ladder.resolved for ladder in ladders])) if steps.boxes else 1.0
     found = Bound(_share(table, float(boxes.sum())), rung, resolved)
     usable = [x for x in ladders if x.family.dual and 1 < x.family.size <= LARGEST_DUAL]
-    if not plan.rounds or not usable:
-        clock.advance(len(plan.rounds))
+    if not steps.rounds or not usable:
+        clock.advance(len(steps.rounds))
         return found
     ladder = max(usable, key=lambda one: one.boxes.sum())
     ladder.start_dual()
     small = ladder.family.size <= EASILY_PRICED
-    for turn, budget in enumerate(plan.rounds if small else plan.rounds[:FEW_ROUNDS]):
+    for turn, budget in enumerate(steps.rounds if small else steps.rounds[:FEW_ROUNDS]):
         ladder.raise_weights(budget, _ease(turn), turn, clock)
     dual = Bound(_share(table, float(ladder.weights.sum())), "dual", ladder.certain)
     return dual if dual.loss > found.loss else found

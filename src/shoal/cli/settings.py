@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
+from shoal.effort import EFFORTS
 from shoal.errors import PolicyError
-from shoal.policy import EFFORTS, KINDS, READINGS, RECODINGS, SUPPRESSIONS, Policy
+from shoal.policy import KINDS, READINGS, RECODINGS, SUPPRESSIONS, Policy
 
 __all__ = [
     "attribute_options",
@@ -64,7 +65,9 @@ def effort_options(command: Command) -> Command:
     return _with(
         command,
         click.option(
-            "--effort", type=click.Choice(EFFORTS), help="How hard an any-time method searches."
+            "--effort",
+            type=click.Choice(tuple(EFFORTS)),
+            help="How hard an any-time method searches.",
         ),
         click.option(
             "--time", metavar="30s|2m|1.5h", help="How long an any-time method may search."

@@ -16,7 +16,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.effort import DEFAULT, USUAL, longer
+from shoal.effort import DEFAULT_EFFORT, EFFORTS, USUAL_RECORDS, Effort, time_factor
 from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.methods.base import Method, Options, Outcome, Run
 from shoal.methods.best.improver import FEW, Improver
@@ -28,17 +28,13 @@ from shoal.models.base import Model
 Rows = NDArray[np.int64]
 Search = Improver | StarImprover
 
-__all__ = ["EFFORTS", "Best", "BestOptions"]
+__all__ = ["Best", "BestOptions"]
 
-EFFORTS = {"instant": 0.4, "fast": 4.0, "normal": 30.0, "max": 300.0}
-"""Each effort adds a stage to the one before it: about so many seconds on two cores at
-`USUAL` records. A stage counts steps, not seconds, so that its result can be repeated."""
 SLOWER = 0.12
 """Each step of a longer table takes longer, by this power: its records are in no cache."""
 LONG = 100_000
 """From so many records on they are laid out along a curve, so that near ones share a cache."""
-ROUNDS = {"instant": 4, "fast": 12, "normal": 60, "max": 300}
-ROUNDS_A_SECOND = 3
+ROUNDS_A_SECOND, FEWEST_ROUNDS = 3, 12
 """Where a time is given."""
 LEAST_STEPS = 500
 
@@ -67,7 +63,7 @@ class Best(Method):
         """See `Method.run`."""
         assert isinstance(options, BestOptions)
         until = None if run.seconds is None else time.monotonic() + run.seconds
-        stages = _stages(run.effort or DEFAULT) if run.seconds is None else ("max",)
+        stages = _stages(run.effort or DEFAULT_EFFORT) if run.seconds is None else [EFFORTS["max"]]
         order = _canonical(table)
         sorted_table = table.take(order)
         name, found = strongest_start(sorted_table, models, run)
@@ -113,14 +109,14 @@ def _searches(
     yield lambda start: Improver(table, models, seed, _worth_searching(table, start)).begin(start)
 
 
-def _work_through(improver: Search, stage: str, until: float | None, run: Run) -> None:
-    rounds = ROUNDS[stage]
-    steps = _steps(improver, EFFORTS[stage] * longer(improver.searched))
+def _work_through(improver: Search, stage: Effort, until: float | None, run: Run) -> None:
+    rounds = stage.rounds
+    steps = _steps(improver, stage.seconds * time_factor(improver.searched))
     if until is not None:
         improver.prepare()
         left = max(0.0, until - time.monotonic())
         # of twice as much as should fit, so that the clock ends it and not a fast machine
-        rounds = 2 * max(ROUNDS["fast"], int(ROUNDS_A_SECOND * left))
+        rounds = 2 * max(FEWEST_ROUNDS, int(ROUNDS_A_SECOND * left))
         steps = _steps(improver, 2 * left)
 
     def watch(done: int, loss: float) -> None:
@@ -129,14 +125,14 @@ def _work_through(improver: Search, stage: str, until: float | None, run: Run) -
     improver.improve(steps, rounds, watch, until)
 
 
-def _stages(effort: str) -> Sequence[str]:
-    names = list(EFFORTS)
-    return names[: names.index(effort) + 1]
+def _stages(effort: str) -> Sequence[Effort]:
+    """The effort and all below it."""
+    return list(EFFORTS.values())[: list(EFFORTS).index(effort) + 1]
 
 
 def _steps(improver: Search, seconds: float) -> int:
     """Steps that take about so long."""
-    slower = max(1.0, improver.searched / USUAL) ** SLOWER
+    slower = max(1.0, improver.searched / USUAL_RECORDS) ** SLOWER
     return max(LEAST_STEPS, int(seconds * 1e6 / slower / improver.pace))
 
 
