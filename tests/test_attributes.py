@@ -28,7 +28,7 @@ from shoal.models import (
     RecursiveL,
     TCloseness,
 )
-from test_mondrian import qi, sensitive
+from tables import qi, sensitive
 
 MODELS = [
     KAnonymity(3),

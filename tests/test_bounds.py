@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import naive_bounds as naive
 import naive_optimal
+from guarantees import whole_holds
 from random_tables import encoded_tables
 from shoal.bounds import Bound, lower_bound
 from shoal.bounds.families import Family, families
@@ -33,9 +34,7 @@ from shoal.models import (
     TCloseness,
     UniqueDistinctL,
 )
-from test_idistance import census
-from test_mondrian import qi
-from test_optimal import random_table, whole_holds
+from tables import census, qi, random_table
 
 MODELS = [
     [KAnonymity(2)],

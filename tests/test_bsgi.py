@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from itertools import pairwise
 from typing import ClassVar
 
@@ -16,6 +17,8 @@ from pydantic import ValidationError
 
 import naive_bsgi as naive
 import shoal
+from guarantees import assert_guaranteed, groups_of
+from runs import outcome_of, partition_of
 from shoal.encoding.encode import encode
 from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.kernels.bsgi.block import (
@@ -29,8 +32,7 @@ from shoal.kernels.bsgi.block import (
     points_of,
 )
 from shoal.kernels.bsgi.exchange import CANDIDATES, GAIN
-from shoal.methods import bsgi, get_method
-from shoal.methods.base import Run
+from shoal.methods import bsgi
 from shoal.methods.bsgi import BSGIOptions, values_asked, window_cuts
 from shoal.metrics.loss import gcp
 from shoal.models import (
@@ -47,35 +49,16 @@ from shoal.models import (
     table_histograms,
 )
 from shoal.policy import Policy
-from test_mondrian import (
-    assert_guaranteed,
-    groups_of,
-    qi,
-    qi_columns,
-    sensitive,
-    tables_about_health,
-)
+from tables import encoded_census, qi, qi_columns, sensitive, tables_about_health
 
+run_bsgi = partial(outcome_of, "bsgi")
+bsgi_groups = partial(partition_of, "bsgi")
 SELECTS = ["near", "largest"]
 FIRSTS = ["outermost", "curve", "random"]
 ASKED = [
     FrequencyL(2), DistinctL(2), EntropyL.of(1.5), RecursiveL.of(2, 2), RecursiveL.of(0.5, 2),
     AlphaK.of(0.4, 2), KAnonymity(3), TCloseness.of(0.5),
 ]  # fmt: skip
-
-
-def run_bsgi(table, models, seed=0, **options):
-    return get_method("bsgi").run(table, models, BSGIOptions(**options), Run(seed))
-
-
-def partition_of(table, models, seed=0, **options) -> Partition:
-    return run_bsgi(table, models, seed, **options).recoding.partitions[0]
-
-
-def census(n, *sensitive_columns, **settings_):
-    sensitive_columns = sensitive_columns or ("occupation",)
-    policy = Policy.parse(qi=["age", "gender", "country"], sensitive=[*sensitive_columns])
-    return encode(shoal.datasets.census(n), policy)
 
 
 def block_of(table: EncodedTable) -> Block:
@@ -102,12 +85,6 @@ def eligible(draw: st.DrawFn, most: int = 24) -> tuple[EncodedTable, int]:
     assume(best >= 2)
     l = draw(st.integers(max(2, best - 1), best))
     return EncodedTable(n, tuple(columns), (sensitive(values, 7),)), l
-
-
-def just_eligible(rng, n: int, l: int) -> np.ndarray:
-    """Values of n records, hardly more than the l different ones that they must have."""
-    values = l + n % l + int(rng.integers(0, 2))
-    return rng.permutation(np.repeat(np.arange(values), n // l))[:n]
 
 
 class TestGuarantee:
@@ -145,7 +122,7 @@ class TestGuarantee:
         for m in models:
             judged = table_histograms(table, whole) if m.about_sensitive else [sizes_only(whole)]
             assume(all(m.holds(h).all() for h in judged))
-        assert_guaranteed(table, models, partition_of(table, models, select=select))
+        assert_guaranteed(table, models, bsgi_groups(table, models, select=select))
 
     @pytest.mark.parametrize("reading", ["frequency", "distinct", "entropy", "unique"])
     @pytest.mark.parametrize("recoding", ["generalise", "suppress"])
@@ -169,8 +146,8 @@ class TestGuarantee:
         ids=str,
     )
     def test_models_that_ask_for_more(self, models):
-        table = census(1200)
-        partition = partition_of(table, models)
+        table = encoded_census(1200)
+        partition = bsgi_groups(table, models)
         assert_guaranteed(table, models, partition)
         assert partition.groups > 2
 
@@ -251,7 +228,7 @@ class TestAgainstTwin:
         queue = outermost_first(block)
         ids, _ = group_near(block, 4, queue)
         assert sets(groups_from(ids)) == sets(naive.near(table, values.tolist(), 4, queue.tolist()))
-        assert_guaranteed(table, [UniqueDistinctL(4)], partition_of(table, [UniqueDistinctL(4)]))
+        assert_guaranteed(table, [UniqueDistinctL(4)], bsgi_groups(table, [UniqueDistinctL(4)]))
 
 
 class TestTheorems:
@@ -367,7 +344,7 @@ class TestPaper:
 
 class TestWindows:
     def test_windows_are_eligible_and_leave_nobody_over(self):
-        table = census(5000)
+        table = encoded_census(5000)
         block = block_of(table)
         cuts = window_cuts(block, 5, 600)
         assert len(cuts) > 5
@@ -381,25 +358,25 @@ class TestWindows:
         table = EncodedTable(2000, (qi(np.arange(2000)),), (sensitive(values, 5),))
         assert window_cuts(block_of(table), 5, 100) == [0, 2000]
         models = [UniqueDistinctL(5)]
-        assert_guaranteed(table, models, partition_of(table, models, search="window"))
+        assert_guaranteed(table, models, bsgi_groups(table, models, search="window"))
 
     def test_window_is_close_to_exact_and_both_beat_max_l(self, monkeypatch):
         monkeypatch.setattr(bsgi.window_cuts, "__defaults__", (4000,))
-        table = census(12_000)
+        table = encoded_census(12_000)
         models = [UniqueDistinctL(5)]
         losses = {}
         for search, select in [("exact", "near"), ("window", "near"), ("exact", "largest")]:
-            partition = partition_of(table, models, search=search, select=select)
+            partition = bsgi_groups(table, models, search=search, select=select)
             assert_guaranteed(table, models, partition)
             losses[search, select] = gcp(table, Recoding.single(partition, 3))
         assert losses["window", "near"] < 1.2 * losses["exact", "near"]
         assert losses["exact", "near"] < losses["exact", "largest"]
 
     def test_same_seed_same_groups(self):
-        table = census(900)
+        table = encoded_census(900)
         options = {"first": "random", "search": "window"}
         ids = [
-            partition_of(table, [FrequencyL(4)], seed, **options).group_ids().tolist()
+            bsgi_groups(table, [FrequencyL(4)], seed, **options).group_ids().tolist()
             for seed in (1, 1, 2)
         ]
         assert ids[0] == ids[1] != ids[2]
@@ -418,7 +395,7 @@ class TestOptions:
             table = EncodedTable(n, (qi(np.zeros(n), 1),), (sensitive(np.arange(n), n),))
             for l in (1, n):
                 assert_guaranteed(
-                    table, [UniqueDistinctL(l)], partition_of(table, [UniqueDistinctL(l)])
+                    table, [UniqueDistinctL(l)], bsgi_groups(table, [UniqueDistinctL(l)])
                 )
 
     def test_without_quasi_identifiers(self):

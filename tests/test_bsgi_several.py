@@ -4,12 +4,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
+from guarantees import assert_guaranteed, groups_of
+from runs import outcome_of, partition_of
 from shared_data import DATA
 from shoal.encoding.encode import encode
 from shoal.encoding.table import EncodedTable, Partition
@@ -22,22 +26,20 @@ from shoal.models import (
     UniqueDistinctL,
 )
 from shoal.policy import Policy
-from test_bsgi import SELECTS, census, just_eligible, partition_of, run_bsgi
-from test_mondrian import (
-    assert_guaranteed,
-    groups_of,
-    qi,
-    sensitive,
-)
+from tables import encoded_census, just_eligible, qi, sensitive
+
+run_bsgi = partial(outcome_of, "bsgi")
+bsgi_groups = partial(partition_of, "bsgi")
+SELECTS = ["near", "largest"]
 
 
 class TestPersons:
     def test_no_two_records_of_a_person_share_a_group(self):
         rng = np.random.default_rng(3)
-        table = census(1500)
+        table = encoded_census(1500)
         person = rng.integers(0, 600, table.n).astype(np.int32)
         table = EncodedTable(table.n, table.qi, table.sensitive, person)
-        partition = partition_of(table, [FrequencyL(4)])
+        partition = bsgi_groups(table, [FrequencyL(4)])
         assert_guaranteed(table, [FrequencyL(4)], partition)
         for group in groups_of(partition):
             assert len(set(person[group].tolist())) == len(group)
@@ -53,7 +55,7 @@ class TestPersons:
         source = shoal.io.read.read_table(DATA / "diabetes130.csv.gz")
         table = encode(source, policy)
         assert len(np.unique(table.person)) == 71_518
-        partition = partition_of(table, [FrequencyL(5)])
+        partition = bsgi_groups(table, [FrequencyL(5)])
         ids = partition.group_ids()
         assert len(np.unique(np.stack([ids, table.person]), axis=1).T) == table.n == 101_766
         release = shoal.anonymize(source, policy)
@@ -65,8 +67,8 @@ class TestPersons:
 
 class TestSeveralSensitiveColumns:
     def test_members_differ_in_every_one(self):
-        table = census(1000, "occupation", "salary")
-        partition = partition_of(table, [UniqueDistinctL(4)])
+        table = encoded_census(1000, "occupation", "salary")
+        partition = bsgi_groups(table, [UniqueDistinctL(4)])
         assert_guaranteed(table, [UniqueDistinctL(4)], partition)
         for column in table.sensitive:
             for group in groups_of(partition):
@@ -121,5 +123,5 @@ class TestSeveralSensitiveColumns:
         n = int(rng.integers(8, 80))
         columns = tuple(sensitive(just_eligible(rng, n, l), 12) for _ in range(3))
         table = EncodedTable(n, (qi(rng.integers(0, 9, n), 9),), columns)
-        partition = partition_of(table, [FrequencyL(l)], select=select)
+        partition = bsgi_groups(table, [FrequencyL(l)], select=select)
         assert_guaranteed(table, [FrequencyL(l)], partition)

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 import naive_cover as naive
 import shoal
+from guarantees import groups_of
 from shoal.encoding.table import EncodedTable
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.kernels.papers.cover_balls import nearest, new_balls
 from shoal.kernels.papers.cover_subsets import new_small_sets
 from shoal.methods import cover
 from shoal.methods.cover import FAMILIES, cover_table, stars_of
-from test_mondrian import groups_of, qi
+from tables import qi
 
 NAMES = sorted(FAMILIES)
 

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from guarantees import assert_every_record_once, groups_of
 from naive_curve import best_cut, group_cost, hilbert_index
+from runs import partition_of
 from shoal.encoding.table import SET, SPAN, TREE, EncodedTable, Partition, QIColumn, SensitiveColumn
 from shoal.errors import PolicyError
 from shoal.kernels import dp
 from shoal.kernels.curve import LANES, hilbert_keys, key_words
 from shoal.kernels.sorting import order_of_keys
-from shoal.methods import get_method
-from shoal.methods.base import Run
-from shoal.methods.hilbert import HilbertOptions, curve_of
+from shoal.methods.hilbert import curve_of
 from shoal.models import (
     AlphaK,
     DistinctL,
@@ -29,6 +30,8 @@ from shoal.models import (
     UniqueDistinctL,
     table_histograms,
 )
+
+run_hilbert = partial(partition_of, "hilbert")
 
 
 def column(codes, form=SPAN, weight=1.0, size=None, missing=False, position=None):
@@ -77,24 +80,6 @@ def tables(draw, most=40, sensitive=False):
         person = np.unique(owner, return_inverse=True)[1].astype(np.int32)
     one = SensitiveColumn("s", "categorical", code, labels, ordered=False)
     return EncodedTable(n, tuple(qi), (one,), person)
-
-
-def groups_of(partition: Partition) -> list[list[int]]:
-    bounds = itertools.pairwise(partition.offsets)
-    return [partition.order[a:b].tolist() for a, b in bounds]
-
-
-def run_hilbert(table, models, **options) -> Partition:
-    outcome = get_method("hilbert").run(table, models, HilbertOptions(**options), Run())
-    assert len(outcome.recoding.partitions) == len(table.qi)
-    return outcome.recoding.partitions[0] if table.qi else Partition.whole(table.n)
-
-
-def assert_every_record_once(table, partition):
-    assert sorted(partition.order.tolist()) == list(range(table.n))
-    assert partition.offsets[0] == 0
-    assert partition.offsets[-1] == table.n
-    assert (partition.sizes > 0).all()
 
 
 def keys_of(points: np.ndarray, bits: int) -> list[int]:

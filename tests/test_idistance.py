@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,40 +11,27 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import naive_idistance as naive
+from guarantees import assert_guaranteed, groups_of
 from naive_curve import best_cut, group_cost
+from runs import partition_of
 from shoal.encoding.table import (
     SET,
     SPAN,
     EncodedTable,
-    Partition,
     QIColumn,
     Recoding,
-    SensitiveColumn,
 )
 from shoal.errors import PolicyError
 from shoal.kernels.papers.idistance import BLOCK, nearest_centres, padded
-from shoal.methods import get_method
-from shoal.methods.base import Run
 from shoal.methods.hilbert import curve_of
 from shoal.methods.papers import idistance
 from shoal.methods.papers.idistance import IDistanceOptions, centres_of, line_of, space_of
 from shoal.metrics.loss import gcp
 from shoal.models import EntropyL, FrequencyL, KAnonymity, TCloseness, UniqueDistinctL
-from test_mondrian import assert_guaranteed, groups_of
+from tables import census, sixteenths
 
 BITS = idistance.DISTANCE_BITS
-
-
-def column(codes, size, form=SPAN, weight=1.0, missing=False):
-    """A column whose places are multiples of 1/16: float32 then computes without rounding."""
-    place = np.arange(size) * ((16 // (size - 1)) / 16) if size > 1 else np.zeros(1)
-    position = place.copy()
-    if missing:
-        position[-1] += 2.0
-    labels = [str(i) for i in range(size)]
-    kind = "categorical" if form == SET else "ordinal"
-    codes = np.asarray(codes, dtype=np.int32)
-    return QIColumn("q", kind, codes, labels, form, position, place, weight=weight)
+run_idistance = partial(partition_of, "idistance")
 
 
 @st.composite
@@ -53,7 +42,7 @@ def tables(draw, most=60, fewest=0):
         size = draw(st.sampled_from([1, 2, 3, 5, 9, 17]))
         codes = draw(st.lists(st.integers(0, size - 1), min_size=n, max_size=n))
         form, weight = draw(st.sampled_from([SPAN, SET])), draw(st.sampled_from([1.0, 0.5, 2.0]))
-        qi.append(column(codes, size, form, weight, draw(st.booleans())))
+        qi.append(sixteenths(codes, size, form, weight, draw(st.booleans())))
     return EncodedTable(n, tuple(qi))
 
 
@@ -64,27 +53,6 @@ def tables_with_centres(draw):
     point = st.lists(sixteenths, min_size=len(table.qi), max_size=len(table.qi))
     centres = draw(st.lists(point, min_size=1, max_size=12))
     return table, np.array(centres, dtype=np.float32).reshape(len(centres), len(table.qi))
-
-
-def run_idistance(table, models, seed=0, **options) -> Partition:
-    outcome = get_method("idistance").run(table, models, IDistanceOptions(**options), Run(seed))
-    return outcome.recoding.partitions[0] if table.qi else Partition.whole(table.n)
-
-
-def census(n, seed=0):
-    """Skewed attributes in two crowds, and a sensitive column."""
-    rng = np.random.default_rng(seed)
-    crowd = rng.integers(0, 2, n)
-    sizes = (33, 2, 17, 9, 5)
-    qi = [
-        column(np.minimum(rng.geometric(0.2, n) + crowd * size // 2, size) - 1, size)
-        for size in sizes
-    ]
-    disease = rng.integers(0, 9, n).astype(np.int32)
-    labels = [str(i) for i in range(9)]
-    return EncodedTable(
-        n, tuple(qi), (SensitiveColumn("s", "categorical", disease, labels, ordered=False),)
-    )
 
 
 class TestGuarantee:
@@ -165,13 +133,13 @@ class TestCentres:
             assert len(np.unique(centres, axis=0)) == len(centres)
 
     def test_few_different_records_are_the_centres_themselves(self):
-        table = EncodedTable(400, (column(np.arange(400) % 3, 3),))
+        table = EncodedTable(400, (sixteenths(np.arange(400) % 3, 3),))
         centres = centres_of(table, space_of(table), (0,), IDistanceOptions(), 0)
         assert centres.ravel().tolist() == [0.0, 0.5, 1.0]
 
     def test_are_ordered_along_the_curve(self):
         table = EncodedTable(
-            4096, (column(np.arange(4096) % 17, 17), column(np.arange(4096) // 17 % 17, 17))
+            4096, (sixteenths(np.arange(4096) % 17, 17), sixteenths(np.arange(4096) // 17 % 17, 17))
         )
         centres = centres_of(table, space_of(table), (0, 1), IDistanceOptions(centres=64), 0)
         steps = np.linalg.norm(np.diff(centres, axis=0), axis=1)
@@ -200,11 +168,11 @@ class TestEdges:
     @pytest.mark.parametrize("fast", [False, True])
     def test_small_and_uniform_tables(self, within, fast):
         options = {"within": within, "fast": fast}
-        one = EncodedTable(1, (column([0], 1),))
+        one = EncodedTable(1, (sixteenths([0], 1),))
         assert groups_of(run_idistance(one, [KAnonymity(1)], **options)) == [[0]]
-        exact = EncodedTable(4, (column([0, 1, 2, 1], 3),))
+        exact = EncodedTable(4, (sixteenths([0, 1, 2, 1], 3),))
         assert run_idistance(exact, [KAnonymity(4)], **options).groups == 1
-        alike = EncodedTable(1000, (column([2] * 1000, 3), column([0] * 1000, 1)))
+        alike = EncodedTable(1000, (sixteenths([2] * 1000, 3), sixteenths([0] * 1000, 1)))
         assert_guaranteed(alike, [KAnonymity(5)], run_idistance(alike, [KAnonymity(5)], **options))
 
     @pytest.mark.parametrize("within", ["curve", "distance"])
@@ -216,15 +184,15 @@ class TestEdges:
         codes = rng.permutation(n).astype(np.int32)
         labels = [str(i) for i in range(n)]
         wide = QIColumn("q", "numeric", codes, labels, SPAN, position, place, has_missing=True)
-        table = EncodedTable(n, (wide, column(rng.integers(0, 2, n), 2)))
+        table = EncodedTable(n, (wide, sixteenths(rng.integers(0, 2, n), 2)))
         partition = run_idistance(table, [KAnonymity(7)], within=within)
         assert_guaranteed(table, [KAnonymity(7)], partition)
 
     def test_an_attribute_without_weight_moves_no_centre(self):
         rng = np.random.default_rng(1)
         codes = rng.integers(0, 9, 600)
-        noise = column(rng.integers(0, 17, 600), 17, weight=0.0)
-        table = EncodedTable(600, (column(codes, 9), noise))
+        noise = sixteenths(rng.integers(0, 17, 600), 17, weight=0.0)
+        table = EncodedTable(600, (sixteenths(codes, 9), noise))
         centres = centres_of(table, space_of(table), (0, 1), IDistanceOptions(), 0)
         assert (centres[:, 1] == 0).all()
 

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 import naive_incognito as naive
 import shoal
+from guarantees import groups_of
 from random_tables import microdata
 from shared_data import DATA
 from shoal.encoding.classes import class_ids
 from shoal.encoding.encode import encode
-from shoal.encoding.table import EncodedTable, Partition
+from shoal.encoding.table import EncodedTable
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.kernels.fulldomain.rollup import Levels, number_classes
 from shoal.methods import fulldomain, get_method, incognito
@@ -62,12 +63,6 @@ def encoded(data, asked, most=16):
     except InfeasibleError:
         assume(False)
     return table, models
-
-
-def groups_of(partition: Partition) -> list[list[int]]:
-    return [
-        partition.order[begin:end].tolist() for begin, end in itertools.pairwise(partition.offsets)
-    ]
 
 
 def levels_of(table: EncodedTable, outcome: Outcome) -> naive.Node:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -11,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_mondrian as naive
-from shoal.encoding.table import EncodedTable, Partition, QIColumn, SensitiveColumn
+from guarantees import assert_guaranteed, groups_of
+from shoal.encoding.table import EncodedTable
 from shoal.errors import PolicyError
-from shoal.kernels.costs import SET, SPAN, TREE
 from shoal.methods import get_method, mondrian
 from shoal.methods.base import Run
 from shoal.methods.mondrian import Mondrian, MondrianOptions, cut_table
@@ -24,102 +23,8 @@ from shoal.models import (
     Model,
     TCloseness,
     UniqueDistinctL,
-    sizes_only,
-    table_histograms,
 )
-
-
-def qi(
-    codes: Sequence[int] | np.ndarray,
-    size: int | None = None,
-    form: int = SPAN,
-    position: np.ndarray | None = None,
-    climb: np.ndarray | None = None,
-) -> QIColumn:
-    codes = np.asarray(codes, dtype=np.int32)
-    size = int(codes.max()) + 1 if size is None else size
-    place = np.arange(size) / max(1, size - 1)
-    if position is None:
-        position = place if form == SPAN else np.zeros(size)
-    return QIColumn(
-        name="a",
-        kind="categorical" if form == SET else "ordinal",
-        codes=codes,
-        labels=[str(c) for c in range(size)],
-        form=form,
-        position=position,
-        place=place,
-        climb=np.zeros(0) if climb is None else climb,
-    )
-
-
-def numbers(values: Sequence[float]) -> QIColumn:
-    """A numeric column: codes in value order, positions relative to the range."""
-    distinct, codes = np.unique(np.asarray(values, dtype=float), return_inverse=True)
-    return qi(codes, position=(distinct - distinct[0]) / (distinct[-1] - distinct[0]))
-
-
-def sensitive(codes: Sequence[int] | np.ndarray, size: int) -> SensitiveColumn:
-    codes = np.asarray(codes, dtype=np.int32)
-    return SensitiveColumn("s", "categorical", codes, [str(c) for c in range(size)], ordered=False)
-
-
-def groups_of(partition: Partition) -> list[list[int]]:
-    return [
-        partition.order[begin:end].tolist() for begin, end in itertools.pairwise(partition.offsets)
-    ]
-
-
-def assert_guaranteed(table: EncodedTable, models: Sequence[Model], partition: Partition) -> None:
-    """Every record is in exactly one group and every group satisfies every model."""
-    assert sorted(partition.order.tolist()) == list(range(table.n))
-    assert partition.offsets[0] == 0
-    assert partition.offsets[-1] == table.n
-    assert (partition.sizes > 0).all()
-    ids = partition.group_ids()
-    for model in models:
-        if model.about_sensitive:
-            for classes in table_histograms(table, ids):
-                assert model.holds(classes).all()
-        else:
-            assert model.holds(sizes_only(ids, person=table.person)).all()
-
-
-@st.composite
-def qi_columns(draw: st.DrawFn, n: int) -> QIColumn:
-    """Any loss form; constants, few values, and domains far larger than the table."""
-    size = draw(st.sampled_from([1, 2, 3, 5, 9, 5000]))
-    pool = draw(st.lists(st.integers(0, size - 1), min_size=1, max_size=9))
-    codes = draw(st.lists(st.sampled_from(pool), min_size=n, max_size=n))
-    form = draw(st.sampled_from([SPAN, TREE, SET]))
-    rng = np.random.default_rng(draw(st.integers(0, 99)))
-    if form == SPAN:
-        position = np.sort(rng.integers(0, 9, size)) / 8 if size < 9 else np.linspace(0, 1, size)
-        if draw(st.booleans()):
-            position[-1] = position[0] + 2.0  # missing: at least 1 away from all others
-        return qi(codes, size, position=position)
-    return qi(codes, size, form, climb=rng.integers(1, 9, max(0, size - 1)) / 8)
-
-
-@st.composite
-def tables(draw: st.DrawFn) -> EncodedTable:
-    n = draw(st.one_of(st.integers(1, 6), st.integers(1, 60)))
-    columns = draw(st.lists(qi_columns(n), max_size=10))
-    return EncodedTable(n, tuple(columns))
-
-
-@st.composite
-def tables_about_health(draw: st.DrawFn) -> EncodedTable:
-    table = draw(tables())
-    rng = np.random.default_rng(draw(st.integers(0, 999)))
-    columns = tuple(
-        sensitive(rng.integers(0, size, table.n), size)
-        for size in draw(st.lists(st.sampled_from([2, 4, 30]), min_size=1, max_size=2))
-    )
-    person = None
-    if draw(st.booleans()):
-        person = rng.integers(0, max(1, (2 * table.n) // 3), table.n).astype(np.int32)
-    return EncodedTable(table.n, table.qi, columns, person)
+from tables import numbers, qi, sensitive, tables, tables_about_health
 
 
 class TestAgainstTwin:

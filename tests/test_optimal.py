@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,9 @@ from pydantic import ValidationError
 
 import naive_optimal as naive
 import shoal
-from shoal.encoding.table import SET, SPAN, TREE, EncodedTable, Partition
+from guarantees import assert_guaranteed, groups_of, whole_holds
+from runs import outcome_of
+from shoal.encoding.table import SET, EncodedTable, Partition
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.methods import get_method, optimal
 from shoal.methods.base import Run
@@ -37,44 +40,10 @@ from shoal.models import (
     TCloseness,
     UniqueDistinctL,
 )
-from test_idistance import census
-from test_mondrian import assert_guaranteed, groups_of, qi, sensitive
+from tables import census, qi, random_table, sensitive
 
 LONG = Deadline(600)
-WEIGHTS = [1.0, 1.0, 2.0, 0.3]
-
-
-def random_column(rng, n, form, weight):
-    size = int(rng.integers(1, 6))
-    codes = rng.integers(0, size, n)
-    if form == SPAN:
-        position = np.sort(rng.random(size))
-        position[-1] += 2.0 * rng.integers(0, 2)  # a missing value is far from all others
-        return replace(qi(codes, size, position=position), weight=weight)
-    climb = rng.integers(1, 9, size - 1) / 8
-    column = replace(qi(codes, size, form, climb=climb), weight=weight)
-    if form == TREE and rng.integers(0, 2):  # coarsened before: a node costs by itself
-        column = replace(column, floor=rng.random(size) * climb.min(initial=1.0))
-    return column
-
-
-def random_table(rng, n, values=0, columns=1, stars=None, weights=True):
-    """Few records of any form, with duplicates, and sensitive columns of so many values."""
-    attributes = tuple(
-        random_column(rng, n, form, rng.choice(WEIGHTS) if weights else 1.0)
-        for form in rng.integers(0, 3, rng.integers(1, 4))
-    )
-    about = tuple(
-        replace(sensitive(rng.integers(0, values, n), values), values=np.arange(values) * 2.0)
-        for _ in range(columns if values else 0)
-    )
-    table = EncodedTable(n, attributes, about)
-    stars = rng.integers(0, 2) if stars is None else stars
-    return table.suppressing() if stars else table
-
-
-def whole_holds(table, models):
-    return naive.satisfies(table, list(range(table.n)), models)
+run_optimal = partial(outcome_of, "optimal")
 
 
 def loss_of(table, partition):
@@ -90,10 +59,6 @@ def assert_optimal(table, models, partition):
 
 def partitioned(table, k, l=1):
     return least_groups(table, k, l, Partition.whole(table.n), LONG).partition
-
-
-def run_optimal(table, models, **options):
-    return get_method("optimal").run(table, models, OptimalOptions(**options), Run())
 
 
 class TestAgainstTwin:

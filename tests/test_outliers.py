@@ -15,12 +15,13 @@ import naive_models
 import naive_outliers
 import shoal
 from command import SECRET
+from conformance import GENERALISING, MODELS, REFUSING
+from guarantees import assert_models_hold, classes_by_text
 from random_tables import encoded_tables, microdata, partitions
 from shoal.errors import InfeasibleError, PolicyError, VerificationError
 from shoal.kernels.outliers.savings import removal_savings
 from shoal.methods import get_method
 from shoal.policy import Policy
-from test_pipeline import GENERALISING, MODELS, REFUSING, assert_models_hold, classes_by_text
 
 pytestmark = pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
 SHARES = ["4%", 0.1, "33.4%"]

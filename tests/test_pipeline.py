@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 
 import numpy as np
 import pyarrow as pa
@@ -14,26 +13,13 @@ from hypothesis import strategies as st
 import naive_models
 import shoal
 from command import SECRET
+from conformance import GENERALISING, MODELS, REFUSING
+from guarantees import assert_models_hold, classes_by_text
 from random_tables import microdata
 from shoal.errors import InfeasibleError, PolicyError, VerificationError
 from shoal.methods import METHODS, get_method
 from shoal.models import models_of
 
-MODELS = [
-    {"k": 1},
-    {"k": 3},
-    {"l": 2},
-    {"l": 2, "l_reading": "distinct"},
-    {"l": 1.5, "l_reading": "entropy"},
-    {"l": 2, "l_reading": "recursive", "c": 2},
-    {"k": 2, "alpha": 0.5},
-    {"t": 0.3},
-    {"k": 2, "e": 10},
-    {"k": 3, "l": 2, "t": 0.4},
-]
-GENERALISING = sorted(set(METHODS) - {"anatomy"})  # which publishes two tables: test_anatomy
-REFUSING = {"attributes", "bsgi", "incognito", "optimal", "tds"}
-"""Methods that say no to some models, persons, or tables too large for them."""
 OPTIONS = {
     "cover": [{}, {"family": "balls"}],
     "hilbert": [{}, {"fast": True}],
@@ -44,28 +30,6 @@ OPTIONS = {
     "tp+": [{}, {"refine": "mondrian"}],
 }
 pytestmark = pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
-
-
-def classes_by_text(table, qi, sensitive, persons=None):
-    """Classes as the naive models want them, straight from the released cells."""
-    order = {v: i for i, v in enumerate(sorted({v for v in sensitive if v is not None}))}
-    classes = defaultdict(list)
-    rows = zip(*(table.column(name).to_pylist() for name in qi), strict=True)
-    for i, (row, value) in enumerate(zip(rows, sensitive, strict=True)):
-        person = i if persons is None else persons[i]
-        classes[row].append((person, order.get(value, len(order))))
-    return list(classes.values())
-
-
-def assert_models_hold(release, models, sensitive):
-    for name in sensitive:
-        cells = release.data.column(name).to_pylist()
-        ordered = name == "income"
-        for model in models:
-            if model.name == "(k,e)":
-                continue  # the naive twin wants numbers; checked below
-            classes = classes_by_text(release.data, release.qi, cells)
-            assert all(naive_models.holds(model, classes, ordered)), (model, name)
 
 
 @pytest.mark.parametrize("method", GENERALISING)

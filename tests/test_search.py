@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_search as naive
+from guarantees import groups_of, whole_holds
 from shoal.encoding.table import Partition
 from shoal.kernels.best.assigning import cheapest_assignment, new_assignment
 from shoal.kernels.best.guillotine import cut_tree, new_bench
@@ -29,8 +30,7 @@ from shoal.models import (
     TCloseness,
     table_histograms,
 )
-from test_mondrian import groups_of
-from test_optimal import random_table, whole_holds
+from tables import random_table
 
 MODELS = [
     [KAnonymity(1)],

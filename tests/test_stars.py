@@ -24,7 +24,7 @@ from shoal.methods.best.stars import StarImprover
 from shoal.models import FrequencyL
 from shoal.pipeline import partition
 from shoal.policy import Policy
-from test_optimal import random_table
+from tables import random_table
 
 SEEDS = st.integers(0, 10**6)
 

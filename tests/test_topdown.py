@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,23 +11,18 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import naive_topdown as naive
-from shoal.encoding.table import SET, TREE, EncodedTable, Partition, Recoding
+from guarantees import assert_guaranteed, groups_of
+from runs import partition_of
+from shoal.encoding.table import SET, TREE, EncodedTable, Recoding
 from shoal.errors import PolicyError
-from shoal.methods import get_method
-from shoal.methods.base import Run
 from shoal.methods.papers import topdown
 from shoal.methods.papers.topdown import TopDownOptions, divide_table
 from shoal.metrics.loss import gcp
 from shoal.models import EntropyL, FrequencyL, KAnonymity, TCloseness, UniqueDistinctL
-from test_idistance import census
-from test_mondrian import assert_guaranteed, groups_of, qi, tables, tables_about_health
+from tables import census, qi, tables, tables_about_health
 
 JOINS = ["seed", "group"]
-
-
-def run_topdown(table, models, seed=0, **options) -> Partition:
-    outcome = get_method("topdown").run(table, models, TopDownOptions(**options), Run(seed))
-    return outcome.recoding.partitions[0] if table.qi else Partition.whole(table.n)
+run_topdown = partial(partition_of, "topdown")
 
 
 class TestGuarantee:

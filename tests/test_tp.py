@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 import shoal
 from random_tables import microdata
+from runs import outcome_of
 from shoal.encoding.table import EncodedTable, QIColumn, SensitiveColumn
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.kernels.costs import SPAN
 from shoal.methods import METHODS, get_method
-from shoal.methods.base import Run
 from shoal.methods.sparseness import hardly_repeats
 from shoal.models import (
     AlphaK,
@@ -26,7 +26,7 @@ from shoal.models import (
     TCloseness,
     table_histograms,
 )
-from test_residue import PHASE_THREE, PHASE_TWO, instances, records
+from tp_tables import PHASE_THREE, PHASE_TWO, instances, records
 
 
 def table_of(groups, columns=1, person=None):
@@ -46,11 +46,6 @@ def table_of(groups, columns=1, person=None):
     ]
     owner = None if person is None else rng.integers(0, person, len(ids)).astype(np.int32)
     return EncodedTable(len(ids), (qi,), tuple(sensitive), owner)
-
-
-def run(method, table, models, **options):
-    chosen = get_method(method)
-    return chosen.run(table, models, chosen.options(**options), Run())
 
 
 def assert_holds(table, outcome, models):
@@ -84,7 +79,7 @@ class TestModels:
     )
     def test_every_model_holds(self, method, columns, models):
         table = table_of(many_groups(), columns).suppressing()
-        outcome = run(method, table, models)
+        outcome = outcome_of(method, table, models)
         assert_holds(table, outcome, models)
         assert outcome.facts["least_suppressed"] <= outcome.facts["residue_records"]
         paper = columns == 1 and models == [FrequencyL(3)]
@@ -93,10 +88,10 @@ class TestModels:
 
     def test_alpha_one_over_l_has_the_proof_of_l(self):
         table = table_of(many_groups(1))
-        one, two = (run("tp", table, [m]) for m in (AlphaK("1/3", 2), FrequencyL(3)))
+        one, two = (outcome_of("tp", table, [m]) for m in (AlphaK("1/3", 2), FrequencyL(3)))
         assert one.facts == two.facts
         assert one.proof == two.proof
-        assert not run("tp", table, [AlphaK("0.4", 2)]).proof
+        assert not outcome_of("tp", table, [AlphaK("0.4", 2)]).proof
 
     @pytest.mark.parametrize(
         ("groups", "l", "said"),
@@ -106,14 +101,14 @@ class TestModels:
         ],
     )
     def test_the_proof_says_how_far_the_best_can_be(self, groups, l, said):
-        outcome = run("tp", table_of(groups), [FrequencyL(l)])
+        outcome = outcome_of("tp", table_of(groups), [FrequencyL(l)])
         assert said in outcome.proof
         assert "by suppression" in outcome.proof
 
     def test_phase_two_says_how_many_more(self):
         said = []
         for groups, l in instances(300, seed=7):
-            outcome = run("tp", table_of(groups), [FrequencyL(l)])
+            outcome = outcome_of("tp", table_of(groups), [FrequencyL(l)])
             more = outcome.facts["residue_records"] - outcome.facts["least_suppressed"]
             if outcome.facts["phase"] == 2 and more:
                 assert f"at most {more} more suppressed records" in outcome.proof
@@ -123,12 +118,12 @@ class TestModels:
 
     def test_k_alone_suppresses_the_records_of_small_groups(self):
         table = table_of([[3], [4], [1], [2], [6]])
-        outcome = run("tp", table, [KAnonymity(3)])
+        outcome = outcome_of("tp", table, [KAnonymity(3)])
         assert_holds(table, outcome, [KAnonymity(3)])
         assert outcome.facts["residue_records"] == outcome.facts["least_suppressed"] == 3
         assert outcome.proof == "no release by suppression suppresses fewer records (3)"
         table = table_of([[3], [4], [1], [6]])  # one record is too few: the smallest joins it
-        outcome = run("tp", table, [KAnonymity(3)])
+        outcome = outcome_of("tp", table, [KAnonymity(3)])
         assert outcome.facts["residue_records"] == 4
         assert outcome.facts["least_suppressed"] == 3
         assert not outcome.proof
@@ -136,14 +131,14 @@ class TestModels:
     def test_nothing_to_suppress(self):
         table = table_of([[2, 2, 2], [1, 1, 1]])
         for method in ("tp", "tp+"):
-            outcome = run(method, table, [FrequencyL(3)])
+            outcome = outcome_of(method, table, [FrequencyL(3)])
             assert outcome.recoding.partitions[0].groups == 2
             assert outcome.facts["residue_records"] == 0
 
     def test_everything_is_suppressed(self):
         table = table_of([[1, 0, 0], [0, 1, 0], [0, 0, 1]])
         for method in ("tp", "tp+"):
-            outcome = run(method, table, [FrequencyL(3)])
+            outcome = outcome_of(method, table, [FrequencyL(3)])
             assert outcome.recoding.partitions[0].groups == 1
             assert outcome.facts["least_suppressed"] == 3
 
@@ -155,7 +150,7 @@ class TestModels:
         owner[codes == 1] = [2, 3]
         table = EncodedTable(table.n, table.qi, table.sensitive, owner)
         for method in ("tp", "tp+"):
-            outcome = run(method, table, [FrequencyL(2)])
+            outcome = outcome_of(method, table, [FrequencyL(2)])
             assert_holds(table, outcome, [FrequencyL(2)])
             assert not outcome.facts["proven"]
 
@@ -211,7 +206,7 @@ class TestRefine:
         groups = [[9, 9, 0, 0]] * 3 + rng.integers(0, 3, (30, 4)).tolist()
         table = table_of(groups).suppressing()
         models = [FrequencyL(2), TCloseness("0.2")]
-        plain, refined = (run(method, table, models) for method in ("tp", "tp+"))
+        plain, refined = (outcome_of(method, table, models) for method in ("tp", "tp+"))
         for outcome in (plain, refined):
             assert_holds(table, outcome, models)
 
@@ -227,7 +222,7 @@ class TestRefine:
         method = type(get_method("mondrian"))
         monkeypatch.setattr(method, "refusal", lambda self, models: "does k only")
         with pytest.raises(PolicyError, match="refine = mondrian: does k only"):
-            run("tp+", table_of(many_groups()), [FrequencyL(2)], refine="mondrian")
+            outcome_of("tp+", table_of(many_groups()), [FrequencyL(2)], refine="mondrian")
 
     def test_refiner_that_cannot_do_the_residue_set(self, monkeypatch):
         def refuse(*arguments):
@@ -235,7 +230,9 @@ class TestRefine:
 
         monkeypatch.setattr(type(get_method("mondrian")), "run", refuse)
         with pytest.raises(PolicyError, match=r"residue set of [\d,]+ records: too many records"):
-            run("tp+", table_of(np.eye(3, dtype=int).tolist()), [FrequencyL(3)], refine="mondrian")
+            outcome_of(
+                "tp+", table_of(np.eye(3, dtype=int).tolist()), [FrequencyL(3)], refine="mondrian"
+            )
 
     def test_registered(self):
         assert {"tp", "tp+"} <= set(METHODS)
