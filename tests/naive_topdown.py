@@ -42,7 +42,7 @@ def topdown(
     """Groups in tree order: divide, then bring every group to k records."""
     rows = np.random.default_rng(seed).permutation(table.n).tolist()
     groups = divided(table, rows, k, sample, join)
-    settle(table, groups, k, reach)
+    join_small(table, groups, k, reach)
     return [g for g in groups if g]
 
 
@@ -94,7 +94,7 @@ def seeds(table: EncodedTable, rows: Rows, sample: int) -> tuple[int, int]:
     return u, v
 
 
-def settle(table: EncodedTable, groups: list[Rows], k: int, reach: int) -> None:
+def join_small(table: EncodedTable, groups: list[Rows], k: int, reach: int) -> None:
     """Groups that are too small merge with, or borrow from, the cheapest group nearby."""
     for g, group in enumerate(groups):
         if not group or len(group) >= k:

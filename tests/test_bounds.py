@@ -16,7 +16,7 @@ from guarantees import whole_holds
 from random_tables import encoded_tables
 from shoal.bounds import Bound, lower_bound
 from shoal.bounds.families import Family, families
-from shoal.bounds.rungs import Clock, Ladder
+from shoal.bounds.rungs import Clock, FamilyBounds
 from shoal.effort import EFFORTS
 from shoal.encoding.table import EncodedTable
 from shoal.errors import PolicyError
@@ -61,9 +61,9 @@ def scale(table):
 
 
 def climbed(table, family, budget=10**6):
-    ladder = Ladder(table, family)
-    ladder.climb_boxes(budget, Clock())
-    return ladder
+    bounds = FamilyBounds(table, family)
+    bounds.search_boxes(budget, Clock())
+    return bounds
 
 
 def some_family(table, size, capped):
@@ -140,35 +140,35 @@ class TestRungs:
     @settings(max_examples=60, deadline=None)
     def test_neighbours(self, seed, n, size):
         table = random_table(np.random.default_rng(seed), n)
-        ladder = climbed(table, Family(min(size, n)), budget=0)
+        bounds = climbed(table, Family(min(size, n)), budget=0)
         distances = [naive.neighbour(table, r, min(size, n)) for r in range(n)]
-        best = [naive.cheapest_box(table, r, ladder.family) for r in range(n)]
-        assert (ladder.boxes >= np.array(distances) - 1e-9).all()
-        assert (ladder.boxes <= np.array(best) + 1e-9).all()
+        best = [naive.cheapest_box(table, r, bounds.family) for r in range(n)]
+        assert (bounds.boxes >= np.array(distances) - 1e-9).all()
+        assert (bounds.boxes <= np.array(best) + 1e-9).all()
 
     @given(st.integers(0, 10**6), st.integers(2, 9), st.integers(1, 5), st.booleans())
     @settings(max_examples=120, deadline=None)
     def test_boxes(self, seed, n, size, capped):
         table = random_table(np.random.default_rng(seed), n, values=3)
-        ladder = climbed(table, some_family(table, min(size, n), capped))
-        best = [naive.cheapest_box(table, r, ladder.family) for r in range(n)]
+        bounds = climbed(table, some_family(table, min(size, n), capped))
+        best = [naive.cheapest_box(table, r, bounds.family) for r in range(n)]
         most = table.costs.weight.sum()  # what a box costs that does not exist
-        assert ladder.boxes == pytest.approx(np.minimum(best, most), abs=1e-9)
-        assert ladder.exact.all()
+        assert bounds.boxes == pytest.approx(np.minimum(best, most), abs=1e-9)
+        assert bounds.exact.all()
 
     @given(st.integers(0, 10**6), st.integers(2, 9), st.integers(2, 4), st.booleans())
     @settings(max_examples=120, deadline=None)
     def test_dual_weighs_no_group_more_than_it_costs(self, seed, n, size, capped):
         table = random_table(np.random.default_rng(seed), n, values=3)
-        ladder = climbed(table, some_family(table, min(size, n), capped))
-        start = ladder.boxes
-        ladder.start_dual()
-        assert ladder.weights == pytest.approx(start)
+        bounds = climbed(table, some_family(table, min(size, n), capped))
+        start = bounds.boxes
+        bounds.start_dual()
+        assert bounds.weights == pytest.approx(start)
         for turn in range(4):
-            before = ladder.weights.sum()
-            ladder.raise_weights(10**6, 0.2 * (turn > 1), turn, Clock())
-            assert ladder.weights.sum() >= before - 1e-12
-            assert naive.overweight(table, ladder.weights, ladder.family) <= 1e-9
+            before = bounds.weights.sum()
+            bounds.raise_weights(10**6, 0.2 * (turn > 1), turn, Clock())
+            assert bounds.weights.sum() >= before - 1e-12
+            assert naive.overweight(table, bounds.weights, bounds.family) <= 1e-9
 
     def test_a_spent_budget_still_bounds(self):
         table = census(200)
@@ -184,9 +184,9 @@ class TestRungs:
         rng = np.random.default_rng(1)
         columns = [qi(rng.integers(0, 5000, 3000), 5000), qi(rng.integers(0, 5000, 3000), 5000)]
         table = EncodedTable(3000, tuple(columns))
-        ladder = climbed(table, Family(3), budget=0)
+        bounds = climbed(table, Family(3), budget=0)
         for record in (0, 17, 2999):
-            box = ladder.boxes[record]
+            box = bounds.boxes[record]
             distances = sorted(
                 sum(
                     abs(int(c.codes[record]) - int(x)) / 4999

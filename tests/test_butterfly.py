@@ -20,8 +20,8 @@ from shoal.encoding.table import SPAN, TREE, EncodedTable, Partition, QIColumn, 
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.kernels.butterfly.units import best_groups, cheapest_groups, new_walk, units_of
 from shoal.methods.butterfly.body import body_first
-from shoal.methods.butterfly.plan import plan_of
-from shoal.methods.butterfly.wings import Hangar, fly
+from shoal.methods.butterfly.division import division_of
+from shoal.methods.butterfly.wings import ButterflyInputs, group_wings
 from shoal.methods.papers import butterfly as paper
 from shoal.metrics.loss import gcp
 from shoal.models import KAnonymity, View, models_of
@@ -263,15 +263,15 @@ def views(k, other=None, together=None):
 @given(numbered(), st.integers(1, 4), st.integers(1, 4))
 def test_body_first_agrees_with_its_twin(table, k, other):
     k, other = min(k, table.n), min(other, table.n)
-    hangar = Hangar(table, plan_of(table, views(k, other)))
-    body = body_first(hangar)
+    inputs = ButterflyInputs(table, division_of(table, views(k, other)))
+    body = body_first(inputs)
     records = list(zip(*(c.codes.tolist() for c in table.qi), strict=True))
     spots = [c.position.tolist() for c in table.qi]
     wings = [
         (wing.attributes, wing.k, curve.tolist())
-        for wing, curve in zip(hangar.plan.wings, hangar.curves, strict=True)
+        for wing, curve in zip(inputs.division.wings, inputs.curves, strict=True)
     ]
-    twin = naive.BodyFirst(records, spots, hangar.plan.body, wings, max(k, other))
+    twin = naive.BodyFirst(records, spots, inputs.division.body, wings, max(k, other))
     slow, carried, _ = twin.solve()
     fast = np.split(body.order, body.offsets[1:-1])
     assert min(map(len, fast)) >= max(k, other)
@@ -342,11 +342,11 @@ def test_lanes_find_the_same_optimum(n, heaviest, seed, trees):
 @settings(max_examples=100, deadline=None)
 @given(numbered(), st.integers(1, 4), st.sampled_from(["hilbert", "mondrian"]))
 def test_theorem_4_never_rules_out_a_butterfly_that_pays(table, k, inner):
-    hangar = Hangar(table, plan_of(table, views(min(k, table.n))), inner)
-    climb = paper._grown(hangar, table)
-    for v in range(len(hangar.plan.wings)):
-        bound = paper._Bound(hangar, v, climb)
-        wing = paper._Builder(hangar, v, table, climb.tree)
+    inputs = ButterflyInputs(table, division_of(table, views(min(k, table.n))), inner)
+    climb = paper._grown(inputs, table)
+    for v in range(len(inputs.division.wings)):
+        bound = paper._Bound(inputs, v, climb)
+        wing = paper._Builder(inputs, v, table, climb.tree)
         for node in range(climb.nodes - 1, -1, -1):
             begin, end = climb.range(node)
             assert bound.below(begin, end) <= wing.loss(begin, end) + 1e-9
@@ -355,10 +355,10 @@ def test_theorem_4_never_rules_out_a_butterfly_that_pays(table, k, inner):
 @settings(max_examples=60, deadline=None)
 @given(numbered(), st.integers(1, 5))
 def test_nearest_neighbours_are_those_of_definition_3(table, k):
-    hangar = Hangar(table, plan_of(table, views(1)))
-    climb = paper._grown(hangar, table)
-    bound = paper._Bound(hangar, 0, climb)
-    wing = hangar.tables[0]
+    inputs = ButterflyInputs(table, division_of(table, views(1)))
+    climb = paper._grown(inputs, table)
+    bound = paper._Bound(inputs, 0, climb)
+    wing = inputs.tables[0]
     spots = [c.position[c.codes] for c in wing.qi]
 
     def distance(t, u):
@@ -377,13 +377,13 @@ def test_nearest_neighbours_are_those_of_definition_3(table, k):
 @given(numbered(least=4), st.integers(2, 4), st.integers(1, 3))
 def test_units_stay_together_in_every_wing(table, k, together):
     k, together = min(k, table.n), min(together, table.n)
-    plan = plan_of(table, views(k, together=together))
-    if plan is None:
+    division = division_of(table, views(k, together=together))
+    if division is None:
         assert together >= k
         return
-    hangar = Hangar(table, plan)
-    flight = fly(hangar, body_first(hangar))
-    parts = [p.group_ids() for p in flight.recoding.partitions]
+    inputs = ButterflyInputs(table, division)
+    butterflies = group_wings(inputs, body_first(inputs))
+    parts = [p.group_ids() for p in butterflies.recoding.partitions]
     whole = Counter(zip(*(p.tolist() for p in parts), strict=True))
     assert min(whole.values()) >= together
     for known in ((0, 1, 2), (1, 2, 3)):
@@ -415,8 +415,8 @@ def test_a_body_alone_is_a_partition_of_all_attributes():
     named = [replace(c, name=n) for c, n in zip(table.qi, "ab", strict=True)]
     table = EncodedTable(6, tuple(named))
     both = [View("x", ("a", "b"), (KAnonymity(2),)), View("y", ("a",), (KAnonymity(4),))]
-    plan = plan_of(table, both)
-    assert plan is not None
-    hangar = Hangar(table, plan)
-    recoding = fly(hangar, body_first(hangar)).recoding
+    division = division_of(table, both)
+    assert division is not None
+    inputs = ButterflyInputs(table, division)
+    recoding = group_wings(inputs, body_first(inputs)).recoding
     assert gcp(table, recoding) <= gcp(table, Recoding.single(Partition.whole(6), 2))

@@ -25,7 +25,7 @@ from shoal.methods import fulldomain, get_method, incognito
 from shoal.methods.base import Outcome, Run
 from shoal.methods.fulldomain import Search
 from shoal.methods.incognito import Incognito, IncognitoOptions
-from shoal.methods.levels import ladder
+from shoal.methods.levels import levels_of
 from shoal.metrics.loss import gcp
 from shoal.models import EntropyL, KAnonymity, UniqueDistinctL, check_eligible, models_of
 
@@ -65,15 +65,16 @@ def encoded(data, asked, most=16):
     return table, models
 
 
-def levels_of(table: EncodedTable, outcome: Outcome) -> naive.Node:
+def chosen_levels(table: EncodedTable, outcome: Outcome) -> naive.Node:
     return tuple(outcome.facts["levels"][column.name] for column in table.qi)
 
 
 def minimal_nodes(table, models) -> set[naive.Node]:
-    ladders = [ladder(column) for column in table.qi]
-    found = Search(table, models, ladders).minimal_nodes(lambda done, total: None)
+    attribute_levels = [levels_of(column) for column in table.qi]
+    found = Search(table, models, attribute_levels).minimal_nodes(lambda done, total: None)
     return {
-        tuple(rungs.levels[r] for rungs, r in zip(ladders, node, strict=True)) for node in found
+        tuple(each.levels[r] for each, r in zip(attribute_levels, node, strict=True))
+        for node in found
     }
 
 
@@ -91,7 +92,7 @@ class TestAgainstAllNodes:
         assert naive.satisfies(table, models, groups)
 
         satisfying = naive.satisfying(table, models)
-        chosen = levels_of(table, outcome)
+        chosen = chosen_levels(table, outcome)
         assert chosen in naive.minimal(satisfying)
         assert sorted(map(sorted, groups)) == sorted(naive.classes(table, chosen))
         least = min(naive.metric(table, node, metric) for node in satisfying)
@@ -124,13 +125,13 @@ class TestAgainstAllNodes:
     def test_every_level_unites_blocks_of_the_level_below(self, numbers, missing) -> None:
         cells = numbers + [None] * missing
         column = encode(pa.table({"q": cells}), shoal.Policy.parse(qi=["q"], k=1)).qi[0]
-        rungs = ladder(column)
-        assert len(set(rungs.blocks[-1].tolist())) == 1
-        for fine, coarse in itertools.pairwise(rungs.blocks):
+        each = levels_of(column)
+        assert len(set(each.blocks[-1].tolist())) == 1
+        for fine, coarse in itertools.pairwise(each.blocks):
             assert len(set(fine.tolist())) > len(set(coarse.tolist()))
             assert len(set(zip(fine.tolist(), coarse.tolist(), strict=True))) == fine[-1] + 1
             assert (np.diff(coarse) >= 0).all()
-        for level, blocks in zip(rungs.levels, rungs.blocks, strict=True):
+        for level, blocks in zip(each.levels, each.blocks, strict=True):
             texts = [naive.generalised(column, code, level) for code in range(column.size)]
             assert len(set(texts)) == len(set(zip(texts, blocks.tolist(), strict=True)))
             assert len(set(texts)) == blocks[-1] + 1

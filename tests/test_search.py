@@ -14,7 +14,7 @@ import naive_search as naive
 from guarantees import groups_of, whole_holds
 from shoal.encoding.table import Partition
 from shoal.kernels.best.assigning import cheapest_assignment, new_assignment
-from shoal.kernels.best.guillotine import cut_tree, new_bench
+from shoal.kernels.best.guillotine import cut_tree, new_cut_scratch
 from shoal.kernels.best.pricing import members_price, new_box, price_with, prices_of
 from shoal.kernels.best.tally import members_hold, new_tally
 from shoal.methods.best import improver
@@ -173,8 +173,8 @@ def test_the_first_cut_is_the_cheapest(models, seed):
     improver = Improver(table, models, 0)
     members = np.arange(table.n)
     ends = np.empty(table.n + 1, dtype=np.int64)
-    tally, bench = new_tally(improver.secrets), new_bench(improver.prices, table.n)
-    common = (improver.prices, improver.records, improver.secrets, tally, bench)
+    tally, cut_scratch = new_tally(improver.secrets), new_cut_scratch(improver.prices, table.n)
+    common = (improver.prices, improver.records, improver.secrets, tally, cut_scratch)
     # parts smaller than the whole are not cut again
     parts = cut_tree(*common, members, table.n - 1, ends)
     expected = naive.best_cut(table, list(range(table.n)), models)
@@ -202,11 +202,11 @@ def test_groups_are_judged_as_by_the_twin(seed, persons, models):
 @given(seed=SEEDS, persons=st.booleans(), columns=st.integers(1, 2))
 def test_kin_look_alike_to_every_model(seed, persons, columns):
     table = small_table(seed, columns=columns, persons=persons)
-    kin = Improver(table, [FrequencyL(2)], 0).secrets.kin
+    kind_of = Improver(table, [FrequencyL(2)], 0).secrets.kind_of
     kinds = naive.kinds(table)
     for a in range(table.n):
         for b in range(a):
-            assert (kin[a] == kin[b]) == (kinds[a] == kinds[b])
+            assert (kind_of[a] == kind_of[b]) == (kinds[a] == kinds[b])
 
 
 @settings(max_examples=60, deadline=None)

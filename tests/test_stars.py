@@ -17,9 +17,9 @@ from shoal.bounds import lower_bound
 from shoal.datasets import census
 from shoal.encoding.encode import encode
 from shoal.encoding.table import EncodedTable, Partition
-from shoal.kernels.best.star_search import Asked, search_patterns, settle
+from shoal.kernels.best.star_search import Asked, satisfy_cells, search_patterns
 from shoal.kernels.random import random_state
-from shoal.methods.best.star_programme import PACE, StarFlow
+from shoal.methods.best.star_programme import PACE, StarProgramme
 from shoal.methods.best.stars import StarImprover
 from shoal.models import FrequencyL
 from shoal.pipeline import partition
@@ -58,7 +58,7 @@ def holds(cell: Counter[int], l: int, k: int) -> bool:  # noqa: E741
 @settings(max_examples=40, deadline=None)
 def test_steps_are_those_of_the_slow_twin(seed: int, l: int) -> None:  # noqa: E741
     table = table_of(seed, 12)
-    fast, slow = StarFlow(table, Fraction(1, l)), naive.Walk(table, l, PACE)
+    fast, slow = StarProgramme(table, Fraction(1, l)), naive.Walk(table, l, PACE)
     bound = 0.0
     for _ in range(12):
         bound = max(bound, slow.step())
@@ -66,7 +66,7 @@ def test_steps_are_those_of_the_slow_twin(seed: int, l: int) -> None:  # noqa: E
         assert fast.bound == pytest.approx(bound, rel=1e-4, abs=1e-5)
     for number, first in enumerate(fast.kinds.order[fast.kinds.offsets[:-1]]):
         expected = slow.part[naive.kind_of(table, int(first))]
-        assert fast.flow.part[number] == pytest.approx(expected, abs=1e-4)
+        assert fast.programme.part[number] == pytest.approx(expected, abs=1e-4)
 
 
 @given(SEEDS, st.integers(2, 3))
@@ -74,11 +74,11 @@ def test_steps_are_those_of_the_slow_twin(seed: int, l: int) -> None:  # noqa: E
 def test_the_bound_comes_near_to_the_solution_and_never_above(seed: int, l: int) -> None:  # noqa: E741
     table = table_of(seed, 14)
     least = naive.least(table, l)
-    flow = StarFlow(table, Fraction(1, l))
-    flow.solve(4000)
+    programme = StarProgramme(table, Fraction(1, l))
+    programme.solve(4000)
     if least < np.inf:  # else no release is l-diverse, and the bound may rise forever
-        assert flow.bound <= least * (1 + 1e-9) + 1e-9
-        assert flow.bound >= 0.97 * least - 1e-6
+        assert programme.bound <= least * (1 + 1e-9) + 1e-9
+        assert programme.bound >= 0.97 * least - 1e-6
 
 
 @given(SEEDS, st.integers(2, 3))
@@ -95,32 +95,32 @@ def test_the_programme_bounds_every_release(seed: int, l: int) -> None:  # noqa:
 @settings(max_examples=60, deadline=None)
 def test_whole_records_follow_the_parts(seed: int, steps: int) -> None:
     table = table_of(seed, 60)
-    flow = StarFlow(table, Fraction(1, 2))
-    flow.solve(steps)
-    patterns = flow.patterns()
+    programme = StarProgramme(table, Fraction(1, 2))
+    programme.solve(steps)
+    patterns = programme.patterns()
     for number, (begin, end) in enumerate(
-        zip(flow.kinds.offsets, flow.kinds.offsets[1:], strict=False)
+        zip(programme.kinds.offsets, programme.kinds.offsets[1:], strict=False)
     ):
-        counted = Counter(patterns[flow.kinds.order[begin:end]].tolist())
-        for pattern, part in enumerate(flow.flow.part[number]):
+        counted = Counter(patterns[programme.kinds.order[begin:end]].tolist())
+        for pattern, part in enumerate(programme.programme.part[number]):
             assert counted[pattern] >= int(part * (end - begin))
             assert part > 0 or not counted[pattern]
 
 
 @given(SEEDS, st.integers(2, 4), st.integers(1, 4))
 @settings(max_examples=80, deadline=None)
-def test_settling_leaves_no_cell_that_fails(seed: int, l: int, k: int) -> None:  # noqa: E741
+def test_satisfying_leaves_no_cell_that_fails(seed: int, l: int, k: int) -> None:  # noqa: E741
     rng = np.random.default_rng(seed)
     table = table_of(seed, 60, values=6)
     search = improver(table, l)
     asked = Asked(k, 1, l)
     search._begin(rng.integers(0, 2 ** len(table.qi), table.n))
-    settled = settle(
+    satisfied = satisfy_cells(
         search.cells, asked, random_state(seed), search.trail, search.by_price, search.pattern,
         rng.permutation(table.n),
     )  # fmt: skip
     now = search.cells.now
-    assert settled == all(holds(cell, l, k) for cell in cells_now(table, now).values())
+    assert satisfied == all(holds(cell, l, k) for cell in cells_now(table, now).values())
     for c in range(len(search.cells.size)):
         members = [r for r in range(table.n) if search.cells.cell[now[r], r] == c]
         assert search.cells.size[c] == len(members)
@@ -160,6 +160,6 @@ def test_best_is_near_the_bound_and_below_tp_plus() -> None:
     search = StarImprover(table, Asked(1, 1, 4), 0, plus)
     begun = search.total
     search.improve(20_000, 4, lambda done, loss: None, None)
-    assert search.flow is not None
-    assert search.flow.bound <= search.total < 0.8 * begun
-    assert search.total < 1.2 * search.flow.bound
+    assert search.programme is not None
+    assert search.programme.bound <= search.total < 0.8 * begun
+    assert search.total < 1.2 * search.programme.bound

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from shoal.bounds.families import families
-from shoal.bounds.rungs import LARGEST_DUAL, Clock, Ladder
+from shoal.bounds.rungs import LARGEST_DUAL, Clock, FamilyBounds
 from shoal.effort import EFFORTS, BoundSteps
 from shoal.encoding.table import EncodedTable
 from shoal.errors import PolicyError, ShoalError
-from shoal.methods.best.star_programme import StarFlow
+from shoal.methods.best.star_programme import StarProgramme
 from shoal.methods.best.stars import StarImprover, asked_by, only_stars
 from shoal.methods.exact import Deadline, group_losses
 from shoal.methods.exact.subsets import least_subsets
@@ -34,7 +34,7 @@ MARGIN = 1e-9
 """Taken off the bound, so that rounding can never lift it above the truth."""
 DIGITS = 9
 """Decimals of the bound in a manifest."""
-FLOW_SHARE = 0.7
+PROGRAMME_SHARE = 0.7
 """Of the time that there is, what goes into the linear programme of stars first."""
 SHORT = 2_000_000
 """Kinds of records times patterns, up to which the linear programme takes hardly any time."""
@@ -109,9 +109,9 @@ def lower_bound(
     end = math.inf if seconds is None else time.monotonic() + seconds
     clock = Clock(end, progress, turns)
     ceiling = float(table.costs.weight.sum()) if suppressible else math.inf
-    ladders = [Ladder(table, family, ceiling) for family in implied]
-    starred = _by_flow(table, models, steps, ceiling, clock)
-    found = max(starred, _climbed(ladders, table, steps, clock), key=lambda bound: bound.loss)
+    per_family = [FamilyBounds(table, family, ceiling) for family in implied]
+    starred = _by_programme(table, models, steps, ceiling, clock)
+    found = max(starred, _by_rungs(per_family, table, steps, clock), key=lambda bound: bound.loss)
     solvable = table.n <= FEW and not suppressible and not whole_table_only(models)
     if steps.exact and solvable:
         found = _exact(table, models, found, clock)
@@ -119,45 +119,46 @@ def lower_bound(
     return found
 
 
-def _by_flow(
+def _by_programme(
     table: EncodedTable, models: Sequence[Model], steps: BoundSteps, ceiling: float, clock: Clock
 ) -> Bound:
     """By the dual of the linear programme of stars, where the models are linear."""
     asked = asked_by(models, table) if only_stars(table) else None
     if asked is None or asked.share == asked.whole or not StarImprover.fits(table):
         return Bound(0.0, "dual", 1.0)
-    flow = StarFlow(table, Fraction(asked.share, asked.whole), ceiling)
+    programme = StarProgramme(table, Fraction(asked.share, asked.whole), ceiling)
     now = time.monotonic()
-    until = None if clock.end == math.inf else now + (clock.end - now) * FLOW_SHARE
+    until = None if clock.end == math.inf else now + (clock.end - now) * PROGRAMME_SHARE
     # short tables take no time: up to ten times the steps
-    flow.solve(steps.programme * min(10, max(1, SHORT // max(1, flow.flow.pair.size))), until)
-    return Bound(_share(table, flow.bound), "dual", 1.0)
+    pairs = max(1, programme.programme.pair.size)
+    programme.solve(steps.programme * min(10, max(1, SHORT // pairs)), until)
+    return Bound(_share(table, programme.bound), "dual", 1.0)
 
 
-def _climbed(
-    ladders: Sequence[Ladder], table: EncodedTable, steps: BoundSteps, clock: Clock
+def _by_rungs(
+    per_family: Sequence[FamilyBounds], table: EncodedTable, steps: BoundSteps, clock: Clock
 ) -> Bound:
     """The best bound of all families: per record on the lower rungs, in sum on the highest."""
-    for ladder in ladders:
-        ladder.climb_boxes(0, clock)
+    for bounds in per_family:
+        bounds.search_boxes(0, clock)
     rung = "neighbours"
     for budget in steps.boxes:
-        for ladder in ladders:
-            ladder.climb_boxes(budget, clock)
+        for bounds in per_family:
+            bounds.search_boxes(budget, clock)
         rung = "boxes"
-    boxes = np.max([ladder.boxes for ladder in ladders], axis=0)
-    resolved = float(np.max([ladder.resolved for ladder in ladders])) if steps.boxes else 1.0
+    boxes = np.max([bounds.boxes for bounds in per_family], axis=0)
+    resolved = float(np.max([bounds.resolved for bounds in per_family])) if steps.boxes else 1.0
     found = Bound(_share(table, float(boxes.sum())), rung, resolved)
-    usable = [x for x in ladders if x.family.dual and 1 < x.family.size <= LARGEST_DUAL]
+    usable = [x for x in per_family if x.family.dual and 1 < x.family.size <= LARGEST_DUAL]
     if not steps.rounds or not usable:
         clock.advance(len(steps.rounds))
         return found
-    ladder = max(usable, key=lambda one: one.boxes.sum())
-    ladder.start_dual()
-    small = ladder.family.size <= EASILY_PRICED
+    bounds = max(usable, key=lambda one: one.boxes.sum())
+    bounds.start_dual()
+    small = bounds.family.size <= EASILY_PRICED
     for turn, budget in enumerate(steps.rounds if small else steps.rounds[:FEW_ROUNDS]):
-        ladder.raise_weights(budget, _ease(turn), turn, clock)
-    dual = Bound(_share(table, float(ladder.weights.sum())), "dual", ladder.certain)
+        bounds.raise_weights(budget, _ease(turn), turn, clock)
+    dual = Bound(_share(table, float(bounds.weights.sum())), "dual", bounds.certain)
     return dual if dual.loss > found.loss else found
 
 

@@ -13,10 +13,10 @@ from shoal.bounds.families import Family
 from shoal.encoding.classes import class_ids
 from shoal.encoding.table import EncodedTable, QIColumn
 from shoal.kernels.bounds.points import WIDE, Space, boxes_of, tree_order
-from shoal.kernels.bounds.search import Desk, Weights
+from shoal.kernels.bounds.search import SearchScratch, Weights
 from shoal.kernels.costs import SET, SPAN, Costs
 
-__all__ = ["Points", "distinct_points", "new_desk", "weights_of"]
+__all__ = ["Points", "distinct_points", "new_search_scratch", "weights_of"]
 
 LEVELS = 24
 """Members that a search chooses one by one, at most; deeper nodes keep their bound."""
@@ -69,7 +69,7 @@ def distinct_points(table: EncodedTable, family: Family) -> Points:
         value=value.astype(np.int64),
         cap=caps.astype(np.int64),
         leaf=empty, leaf_low=boxes, leaf_high=boxes,
-        knot=empty, leaf_of=empty, knot_of=empty, knot_low=boxes, knot_high=boxes,
+        block=empty, leaf_of=empty, block_of=empty, block_low=boxes, block_high=boxes,
         floor=np.concatenate([np.zeros(0), *(_floor(c) for c in table.qi)]),
         wide=(table.costs.size > WIDE) & (table.costs.form != SET),
     )  # fmt: skip
@@ -95,28 +95,28 @@ def _arranged(
     costs: Costs, space: Space, shells: Sequence[NDArray[np.int64]]
 ) -> tuple[Space, NDArray[np.int64]]:
     """The space with each shell in the order of a tree of its own, and where each point was."""
-    orders, leaves, knots = [], [], []
-    leaf_count = knot_count = 0
+    orders, leaves, blocks = [], [], []
+    leaf_count = block_count = 0
     for shell in shells:
         codes = np.ascontiguousarray(space.codes[shell])
         order = np.arange(len(shell))
-        leaf_of, knot_of = np.empty(len(shell), np.int64), np.empty(len(shell), np.int64)
-        new_leaves, new_knots = tree_order(costs, codes, order, leaf_of, knot_of)
+        leaf_of, block_of = np.empty(len(shell), np.int64), np.empty(len(shell), np.int64)
+        new_leaves, new_blocks = tree_order(costs, codes, order, leaf_of, block_of)
         orders.append(shell[order])
         leaves.append(leaf_of + leaf_count)
-        knots.append(knot_of + knot_count)
+        blocks.append(block_of + block_count)
         leaf_count += new_leaves
-        knot_count += new_knots
+        block_count += new_blocks
     order = np.concatenate(orders)
-    leaf_of, knot_of = np.concatenate(leaves), np.concatenate(knots)
+    leaf_of, block_of = np.concatenate(leaves), np.concatenate(blocks)
     codes = np.ascontiguousarray(space.codes[order])
-    leaf, knot = _starts(leaf_of), _starts(knot_of)
+    leaf, block = _starts(leaf_of), _starts(block_of)
     leaf_low, leaf_high = _boxes(codes, leaf)
-    knot_low, knot_high = _boxes(codes, knot)
+    block_low, block_high = _boxes(codes, block)
     arranged = space._replace(
         codes=codes, count=space.count[order], value=space.value[order],
-        leaf=leaf, leaf_low=leaf_low, leaf_high=leaf_high, leaf_of=leaf_of, knot_of=knot_of,
-        knot=np.searchsorted(leaf, knot), knot_low=knot_low, knot_high=knot_high,
+        leaf=leaf, leaf_low=leaf_low, leaf_high=leaf_high, leaf_of=leaf_of, block_of=block_of,
+        block=np.searchsorted(leaf, block), block_low=block_low, block_high=block_high,
     )  # fmt: skip
     return arranged, order
 
@@ -136,17 +136,17 @@ def _boxes(
 
 def weights_of(space: Space, y: Floats, box: Floats) -> Weights:
     """Weights of the points, and the NCP that groups with them have at least."""
-    knots = space.leaf[space.knot[:-1]]
-    return Weights(y, np.maximum.reduceat(y, space.leaf[:-1]), np.maximum.reduceat(y, knots), box)
+    blocks = space.leaf[space.block[:-1]]
+    return Weights(y, np.maximum.reduceat(y, space.leaf[:-1]), np.maximum.reduceat(y, blocks), box)
 
 
-def new_desk(points: Points, size: int) -> Desk:
+def new_search_scratch(points: Points, size: int) -> SearchScratch:
     """Scratch for one thread."""
     n, d = points.space.codes.shape
     levels = min(size + 1, LEVELS)
     room = min(ROOM, n)
     shape = (levels, room)
-    return Desk(
+    return SearchScratch(
         row=np.zeros((levels, int(points.costs.size.sum()))),
         low=np.zeros((levels, d), dtype=np.int32), high=np.zeros((levels, d), dtype=np.int32),
         point=np.zeros(shape, dtype=np.int64), left=np.zeros(shape, dtype=np.int64),
@@ -156,7 +156,7 @@ def new_desk(points: Points, size: int) -> Desk:
         chosen=np.zeros(levels, dtype=np.int64),
         used=np.zeros(len(points.space.cap), dtype=np.int64),
         top=np.zeros(size, dtype=np.int64), top_sum=np.zeros(1),
-        to_come=np.zeros(len(points.space.knot) - 1),
+        to_come=np.zeros(len(points.space.block) - 1),
         found=np.zeros(n, dtype=np.int64), found_reach=np.zeros(n),
         group=np.zeros(size, dtype=np.int64),
     )  # fmt: skip

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.bounds.families import Family
-from shoal.bounds.points import distinct_points, new_desk, weights_of
+from shoal.bounds.points import distinct_points, new_search_scratch, weights_of
 from shoal.encoding.table import EncodedTable
 from shoal.kernels.bounds.rungs import ascend, cheapest_boxes
-from shoal.kernels.bounds.search import Desk
+from shoal.kernels.bounds.search import SearchScratch
 from shoal.kernels.threads import on_threads
 
-__all__ = ["Clock", "Ladder"]
+__all__ = ["Clock", "FamilyBounds"]
 
 SLICE = 1024
 """Points between two looks at the clock."""
@@ -56,7 +56,7 @@ class Clock:
             self.progress(self.done, self.total)
 
 
-class Ladder:
+class FamilyBounds:
     """Lower bounds on the loss of every point of one family, rung by rung."""
 
     def __init__(self, table: EncodedTable, family: Family, ceiling: float = np.inf) -> None:
@@ -74,11 +74,11 @@ class Ladder:
         """Weights of the dual."""
         self.best = self.box
         """The best weights so far."""
-        self.settled = np.zeros(n, dtype=np.bool_)
+        self.slack_exact = np.zeros(n, dtype=np.bool_)
         """Whether the slack of the point was found exactly the last time."""
         room = n if family.size <= LARGEST_DUAL else 0
         self.groups = np.zeros((room, family.size), dtype=np.int64)
-        self.desks = [new_desk(self.points, family.size) for _ in range(HALVES)]
+        self.scratches = [new_search_scratch(self.points, family.size) for _ in range(HALVES)]
 
     @property
     def boxes(self) -> Floats:
@@ -94,14 +94,14 @@ class Ladder:
     def certain(self) -> float:
         """Share of records whose slack was found exactly."""
         fixed = self.points.space.count >= self.family.size
-        return float((self.settled | fixed)[self.points.of_record].mean())
+        return float((self.slack_exact | fixed)[self.points.of_record].mean())
 
     @property
     def resolved(self) -> float:
         """Share of records whose cheapest box is known exactly."""
         return float(self.exact[self.points.of_record].mean())
 
-    def climb_boxes(self, budget: int, clock: Clock) -> None:
+    def search_boxes(self, budget: int, clock: Clock) -> None:
         """Look for the cheapest box of all points where it is not known yet."""
         self._search(np.flatnonzero(~self.exact), budget, clock)
 
@@ -110,16 +110,16 @@ class Ladder:
         nothing = weights_of(space, np.zeros(len(self.points)), self.box * SAFE)
         found = np.zeros(len(self.points))
 
-        def search(desk: Desk, part: Ids) -> None:
+        def search(scratch: SearchScratch, part: Ids) -> None:
             cheapest_boxes(
-                self.points.costs, space, desk, nothing, part, self.family.size, budget,
+                self.points.costs, space, scratch, nothing, part, self.family.size, budget,
                 found, self.exact, self.groups,
             )  # fmt: skip
 
         for parts in _slices(open_points):
             if clock.up:
                 return
-            on_threads(search, self.desks, parts)
+            on_threads(search, self.scratches, parts)
             here = np.concatenate(parts)
             better = np.minimum(found[here], self.most)  # inf: there is no such group at all
             self.box[here] = np.maximum(self.box[here], better)
@@ -134,7 +134,7 @@ class Ladder:
         self.box, self.exact = self.box[before], self.exact[before]
         self.groups = after[self.groups[before]]
         self.y = self.best = self.box.copy()
-        self.desks = [new_desk(points, self.family.size) for _ in range(HALVES)]
+        self.scratches = [new_search_scratch(points, self.family.size) for _ in range(HALVES)]
 
     def raise_weights(self, budget: int, ease: float, seed: int, clock: Clock) -> None:
         """One round: take weight off points that many groups share, then raise all there is room.
@@ -153,8 +153,8 @@ class Ladder:
 
         def rise(side: int, part: Ids) -> None:
             ascend(
-                self.points.costs, space, self.desks[side], sides[side], part,
-                self.family.size, budget, self.groups, self.settled,
+                self.points.costs, space, self.scratches[side], sides[side], part,
+                self.family.size, budget, self.groups, self.slack_exact,
             )  # fmt: skip
 
         for parts in _slices(open_points):
@@ -174,7 +174,7 @@ class Ladder:
         elsewhere. Only points count whose slack is known: others would not rise.
         """
         size, count = self.family.size, self.points.space.count
-        sure = open_points[self.settled[open_points]]
+        sure = open_points[self.slack_exact[open_points]]
         often = np.zeros(len(count))
         np.add.at(often, self.groups[sure].ravel(), np.repeat(count[sure], size) / size)
         crowd: Floats = np.clip(often / count - 1, 0, CROWD)

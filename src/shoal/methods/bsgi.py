@@ -157,18 +157,18 @@ class BSGI(Method):
         found = [_grouped(task, search, options, run) for task in tasks]
         _refuse_what_is_left(tasks[0], found[0], models)
         partitions = [_partition(f, order) for f in found]
-        settled = [
-            _settled(table, models, task, f, p)
+        merged = [
+            _merged_as_asked(table, models, task, f, p)
             for task, f, p in zip(tasks, found, partitions, strict=True)
         ]
-        best = int(np.argmin([gcp(table, Recoding.single(p, len(table.qi))) for p in settled]))
+        best = int(np.argmin([gcp(table, Recoding.single(p, len(table.qi))) for p in merged]))
         facts: dict[str, Any] = {
             "l": tasks[best].l,
             "residual_records": table.n - found[best].count * tasks[best].l,
             "search": search,
-            "merged_groups": partitions[best].groups - settled[best].groups,
+            "merged_groups": partitions[best].groups - merged[best].groups,
         }
-        return Outcome(Recoding.single(settled[best], len(table.qi)), facts)
+        return Outcome(Recoding.single(merged[best], len(table.qi)), facts)
 
 
 def values_asked(model: Model) -> int:
@@ -349,7 +349,7 @@ def _refuse_what_is_left(task: _Task, found: _Found, models: Sequence[Model]) ->
         )
 
 
-def _settled(
+def _merged_as_asked(
     table: EncodedTable, models: Sequence[Model], task: _Task, found: _Found, partition: Partition
 ) -> Partition:
     """The groups, merged where models ask for more than they have."""

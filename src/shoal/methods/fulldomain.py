@@ -40,7 +40,7 @@ from shoal.kernels.fulldomain.rollup import (
     sum_by_class,
 )
 from shoal.kernels.histogram import Records, tally_inputs
-from shoal.methods.levels import Blocks, Ladder
+from shoal.methods.levels import AttributeLevels, Blocks
 from shoal.models import (
     KE,
     ClassHistograms,
@@ -70,14 +70,17 @@ class Search:
     """Which nodes of the lattice satisfy the models."""
 
     def __init__(
-        self, table: EncodedTable, models: Sequence[Model], ladders: Sequence[Ladder]
+        self,
+        table: EncodedTable,
+        models: Sequence[Model],
+        attribute_levels: Sequence[AttributeLevels],
     ) -> None:
         self.judge = _Judge(table, models)
-        self.free = [a for a, rungs in enumerate(ladders) if len(rungs.blocks) > 1]
-        self.attributes = len(ladders)
-        rungs = [ladders[a] for a in self.free]
-        self.shape = tuple(len(r.blocks) for r in rungs)
-        self.levels, self.lattice = _flattened(rungs, self.shape)
+        self.free = [a for a, each in enumerate(attribute_levels) if len(each.blocks) > 1]
+        self.attributes = len(attribute_levels)
+        free_levels = [attribute_levels[a] for a in self.free]
+        self.shape = tuple(len(r.blocks) for r in free_levels)
+        self.levels, self.lattice = _flattened(free_levels, self.shape)
         self.tuples, lowest = _distinct(table, self.free, self.judge)
         self.store = _Store(lowest, len(self.free))
         self.marks = np.full(math.prod(self.shape), OPEN, dtype=np.uint8)
@@ -238,7 +241,9 @@ class _Store:
         self.points = sum(len(classes.bearer) for classes in self.sets[1:])
 
 
-def _flattened(rungs: Sequence[Ladder], shape: Sequence[int]) -> tuple[Levels, Lattice]:
+def _flattened(
+    free_levels: Sequence[AttributeLevels], shape: Sequence[int]
+) -> tuple[Levels, Lattice]:
     """The levels of all attributes and their combinations, as kernels take them."""
     most = max(shape, default=1)
     start = np.zeros((len(shape), most), dtype=np.int64)
@@ -246,8 +251,8 @@ def _flattened(rungs: Sequence[Ladder], shape: Sequence[int]) -> tuple[Levels, L
     growth = np.zeros((len(shape), most))
     parts: list[Blocks] = [np.zeros(0, dtype=np.int32)]
     filled = 0
-    for a, rung in enumerate(rungs):
-        for level, blocks in enumerate(rung.blocks):
+    for a, each in enumerate(free_levels):
+        for level, blocks in enumerate(each.blocks):
             start[a, level], count[a, level] = filled, blocks[-1] + 1
             growth[a, level] = count[a, max(0, level - 1)] / count[a, level]
             parts.append(blocks)

@@ -19,7 +19,7 @@ from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.errors import PolicyError
 from shoal.methods.base import Method, Options, Outcome, Run
 from shoal.methods.fulldomain import Search
-from shoal.methods.levels import Ladder, ladder
+from shoal.methods.levels import AttributeLevels, levels_of
 from shoal.methods.line import refuse_whole_table_models
 from shoal.metrics.loss import attribute_ncp
 from shoal.models import Model, union_closed
@@ -74,7 +74,7 @@ class Incognito(Method):
         self, table: EncodedTable, models: Sequence[Model], options: Options
     ) -> Sequence[str]:
         """See `Method.concerns`."""
-        nodes = math.prod(len(ladder(column).blocks) for column in table.qi)
+        nodes = math.prod(len(levels_of(column).blocks) for column in table.qi)
         if MANY_NODES < nodes <= MOST_NODES:
             return (
                 f"the lattice has {nodes:,} nodes: this can take minutes; "
@@ -89,14 +89,14 @@ class Incognito(Method):
         assert isinstance(options, IncognitoOptions)
         refuse_whole_table_models(self.name, models)
         _refuse_what_unions_break(table, models)
-        ladders = [ladder(column) for column in table.qi]
-        nodes = _lattice_size(table, ladders)
-        search = Search(table, models, ladders)
+        attribute_levels = [levels_of(column) for column in table.qi]
+        nodes = _lattice_size(table, attribute_levels)
+        search = Search(table, models, attribute_levels)
         minimal = search.minimal_nodes(run.progress)
-        best = _best(table, ladders, search, minimal, options.metric)
+        best = _best(table, attribute_levels, search, minimal, options.metric)
         levels = {
-            column.name: rungs.levels[at]
-            for column, rungs, at in zip(table.qi, ladders, best, strict=True)
+            column.name: each.levels[at]
+            for column, each, at in zip(table.qi, attribute_levels, best, strict=True)
         }
         facts = {
             "levels": levels,
@@ -105,13 +105,15 @@ class Incognito(Method):
             "checked": search.checked,
         }
         proof = _proof(nodes, models, options.metric)
-        return Outcome(_recoding(table, ladders, best), facts, proof=proof)
+        return Outcome(_recoding(table, attribute_levels, best), facts, proof=proof)
 
 
-def _recoding(table: EncodedTable, ladders: Sequence[Ladder], node: Sequence[int]) -> Recoding:
+def _recoding(
+    table: EncodedTable, attribute_levels: Sequence[AttributeLevels], node: Sequence[int]
+) -> Recoding:
     """The classes of a node, and the blocks of values they are published as."""
-    domains = tuple(rungs.domain(at) for rungs, at in zip(ladders, node, strict=True))
-    blocks = [rungs.blocks[at] for rungs, at in zip(ladders, node, strict=True)]
+    domains = tuple(each.domain(at) for each, at in zip(attribute_levels, node, strict=True))
+    blocks = [each.blocks[at] for each, at in zip(attribute_levels, node, strict=True)]
     ids, _ = class_ids(
         [(block[c.codes], int(block[-1]) + 1) for c, block in zip(table.qi, blocks, strict=True)],
         table.n,
@@ -127,12 +129,12 @@ def _refuse_what_unions_break(table: EncodedTable, models: Sequence[Model]) -> N
         )
 
 
-def _lattice_size(table: EncodedTable, ladders: Sequence[Ladder]) -> int:
+def _lattice_size(table: EncodedTable, attribute_levels: Sequence[AttributeLevels]) -> int:
     """Number of nodes; refused if there are too many."""
-    nodes = math.prod(len(rungs.blocks) for rungs in ladders)
+    nodes = math.prod(len(each.blocks) for each in attribute_levels)
     if nodes > MOST_NODES:
         levels = ", ".join(
-            f"{c.name} {len(r.blocks)}" for c, r in zip(table.qi, ladders, strict=True)
+            f"{c.name} {len(r.blocks)}" for c, r in zip(table.qi, attribute_levels, strict=True)
         )
         raise PolicyError(
             f"incognito: expected a lattice of at most {MOST_NODES:,} nodes; got {nodes:,} "
@@ -152,7 +154,7 @@ def _proof(nodes: int, models: Sequence[Model], metric: Metric) -> str:
 
 def _best(
     table: EncodedTable,
-    ladders: Sequence[Ladder],
+    attribute_levels: Sequence[AttributeLevels],
     search: Search,
     minimal: Integers,
     metric: Metric,
@@ -160,11 +162,11 @@ def _best(
     """The minimal node that loses least; of equals by GCP, then by levels, then the first."""
     loss = np.zeros(len(minimal))
     height = np.zeros(len(minimal), dtype=np.int64)
-    for a, (column, rungs) in enumerate(zip(table.qi, ladders, strict=True)):
+    for a, (column, each) in enumerate(zip(table.qi, attribute_levels, strict=True)):
         by_value = Partition.from_group_ids(column.codes)
-        ncp = [attribute_ncp(table, a, by_value, rungs.domain(r)) for r in range(len(rungs.blocks))]
+        ncp = [attribute_ncp(table, a, by_value, each.domain(r)) for r in range(len(each.blocks))]
         loss += column.weight * np.array(ncp)[minimal[:, a]]
-        height += np.array(rungs.levels)[minimal[:, a]]
+        height += np.array(each.levels)[minimal[:, a]]
     loss = np.rint(loss * 1e12)  # what differs by rounding only is equal
     chosen: NDArray[Any] = height if metric == "height" else loss
     if metric == "dm":

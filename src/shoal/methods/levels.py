@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shoal.encoding.table import SPAN, Domain, QIColumn
 
-__all__ = ["Blocks", "Ladder", "ladder"]
+__all__ = ["AttributeLevels", "Blocks", "levels_of"]
 
 FINEST = 32
 """The narrowest automatic intervals are this part of the range."""
@@ -20,23 +20,23 @@ Blocks = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
-class Ladder:
+class AttributeLevels:
     """The levels of one attribute that differ from each other, from exact values up."""
 
     levels: tuple[int, ...]
-    """Level of the hierarchy that each rung is; the lowest where several are alike."""
+    """Level of the hierarchy that each one is; the lowest where several are alike."""
     blocks: tuple[Blocks, ...]
-    """Block of each code at each rung, numbered from 0 in the order of codes."""
+    """Block of each code at each of them, numbered from 0 in the order of codes."""
 
-    def domain(self, rung: int) -> Domain | None:
-        """The blocks of a rung as a coarser domain; None for exact values."""
-        blocks = self.blocks[rung]
-        if rung == 0:
+    def domain(self, at: int) -> Domain | None:
+        """The blocks of one of them as a coarser domain; None for exact values."""
+        blocks = self.blocks[at]
+        if at == 0:
             return None
         return Domain.of_starts(np.flatnonzero(np.diff(blocks, prepend=-1)), len(blocks))
 
 
-def ladder(column: QIColumn) -> Ladder:
+def levels_of(column: QIColumn) -> AttributeLevels:
     """The levels of an attribute: its hierarchy's, or automatic ones.
 
     Without a hierarchy, categorical attributes have two: the value, and all
@@ -55,7 +55,7 @@ def ladder(column: QIColumn) -> Ladder:
         if blocks[-1] < kept[-1][-1]:
             levels.append(level)
             kept.append(blocks.astype(np.int32))
-    return Ladder(tuple(levels), tuple(kept))
+    return AttributeLevels(tuple(levels), tuple(kept))
 
 
 def _inner(column: QIColumn, present: int) -> Iterator[NDArray[Any]]:

@@ -119,7 +119,7 @@ def partition_line(
         return _cut(order, table, models, spots if fast else None)
     figure_9 = spots if enhance else None
     groups = _different_values(order, column, l, frontier or enhance, figure_9)
-    if _settled(table, models, l):
+    if _only_l_asked(table, models, l):
         return groups
     merged = merge_along(_coarser(groups, table, models), table, models)
     cut = _cut(order, table, models, spots if fast else None)
@@ -175,7 +175,7 @@ def _values_asked(model: Model) -> int:
     return model.l if isinstance(model, FrequencyL) else 1
 
 
-def _settled(table: EncodedTable, models: Sequence[Model], l: int) -> bool:
+def _only_l_asked(table: EncodedTable, models: Sequence[Model], l: int) -> bool:
     """Whether l or more different values to a group are all that is asked."""
     return (
         table.person is None

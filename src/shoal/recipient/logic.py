@@ -109,16 +109,16 @@ def distinct_tests(expression: Expression) -> list[Test]:
     return sorted(found, key=repr)
 
 
-def _settled(expression: Expression, known: Mapping[Test, Truth]) -> Expression:
+def _remaining(expression: Expression, known: Mapping[Test, Truth]) -> Expression:
     """What remains of an expression when some of its tests are known."""
     if isinstance(expression, Test):
         return known.get(expression, expression)
     if isinstance(expression, Not):
-        return negated(_settled(expression.part, known))
+        return negated(_remaining(expression.part, known))
     if isinstance(expression, And):
-        return both(_settled(part, known) for part in expression.parts)
+        return both(_remaining(part, known) for part in expression.parts)
     if isinstance(expression, Or):
-        return either(_settled(part, known) for part in expression.parts)
+        return either(_remaining(part, known) for part in expression.parts)
     return expression
 
 
@@ -151,7 +151,7 @@ def diagram(
         for remainder in frontier:
             after: dict[Expression, list[int]] = {}
             for number, known in enumerate(signatures):
-                after.setdefault(_settled(remainder, known), []).append(number)
+                after.setdefault(_remaining(remainder, known), []).append(number)
             layer[remainder] = after
             nodes += len(after)
             if nodes > MOST_NODES:

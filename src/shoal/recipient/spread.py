@@ -138,7 +138,7 @@ def profiles_of(
 ) -> Profiles:
     """Profiles of a column's distinct cells under the tests of a query."""
     asked = {value.text for test in tests for value in test.values}
-    cells = [_settled(cell, asked, reading) for cell in cells]
+    cells = [_read_as_asked(cell, asked, reading) for cell in cells]
     texts = _mentioned(cells, reading)
     line = line_of(column, reading, tests, texts)
     domain = _domain(cells, texts, reading, line)
@@ -244,7 +244,7 @@ class _Sheet:
         )
 
 
-def _settled(cell: Cell, asked: set[str], reading: Reading) -> Cell:
+def _read_as_asked(cell: Cell, asked: set[str], reading: Reading) -> Cell:
     """A label without its tree is that value if the query asks for it, else anything."""
     if isinstance(cell, Label):
         return Values((cell.text,)) if cell.text in asked else Anything()

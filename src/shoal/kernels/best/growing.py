@@ -36,7 +36,7 @@ from shoal.kernels.rules import (
 FAILED = -1
 
 
-class Bed(NamedTuple):
+class GrowScratch(NamedTuple):
     """Scratch to grow in."""
 
     left: np.ndarray  # int64: records that have no group yet
@@ -52,11 +52,11 @@ class Bed(NamedTuple):
     price: np.ndarray  # float64 (groups,)
 
 
-def new_bed(prices, secrets, records):
-    """A bed for so many records."""
+def new_grow_scratch(prices, secrets, records):
+    """A scratch for so many records."""
     d = len(prices.form)
     groups = records // max(1, int(secrets.rules.smallest)) + 2
-    return Bed(
+    return GrowScratch(
         np.zeros(records, np.int64),
         np.zeros(records, np.float64),
         np.zeros(records, np.int64),
@@ -118,7 +118,7 @@ def fits(secrets, tally, record, size):
 
 
 @inner_borrowed
-def _set_limits(secrets, bed, goal, rest):
+def _set_limits(secrets, scratch, goal, rest):
     """Note how often a value may occur in a group of `goal` members, and in a rest of so many.
 
     Gives the surplus: records that the rest cannot hold, because their values are frequent.
@@ -127,28 +127,28 @@ def _set_limits(secrets, bed, goal, rest):
     surplus = 0
     for r in range(len(rules.kind)):
         if rules.kind[r] == FREQUENCY or rules.kind[r] == ALPHA:
-            bed.most[r] = _most(rules, r, goal)
-            bed.spare[r] = _most(rules, r, rest)
+            scratch.most[r] = _most(rules, r, goal)
+            scratch.spare[r] = _most(rules, r, rest)
             column = rules.column[r]
             for v in range(rules.start[column], rules.start[column + 1]):
-                surplus += max(np.int64(0), bed.remaining[v] - bed.spare[r])
+                surplus += max(np.int64(0), scratch.remaining[v] - scratch.spare[r])
     return surplus
 
 
 @inner_borrowed
-def _surplus_of(secrets, bed, record):
+def _surplus_of(secrets, scratch, record):
     """By how much the surplus falls with this record: above 0 where the group must take it."""
     rules = secrets.rules
     surplus = 0
     for r in range(len(rules.kind)):
         counts = rules.kind[r] == FREQUENCY or rules.kind[r] == ALPHA
-        if counts and bed.remaining[secrets.value[record, rules.column[r]]] > bed.spare[r]:
+        if counts and scratch.remaining[secrets.value[record, rules.column[r]]] > scratch.spare[r]:
             surplus += 1
     return surplus
 
 
 @inner_borrowed
-def _allowed(secrets, tally, bed, record, size, only_musts):
+def _allowed(secrets, tally, scratch, record, size, only_musts):
     """Whether the group may take this record: `fits`, by the limits noted if they suffice."""
     rules = secrets.rules
     wanted = not only_musts
@@ -156,28 +156,28 @@ def _allowed(secrets, tally, bed, record, size, only_musts):
     for r in range(len(rules.kind)):
         if rules.kind[r] == FREQUENCY or rules.kind[r] == ALPHA:
             v = secrets.value[record, rules.column[r]]
-            if tally.histogram[v] >= bed.most[r]:
+            if tally.histogram[v] >= scratch.most[r]:
                 return False
-            wanted = wanted or bed.remaining[v] > bed.spare[r]
+            wanted = wanted or scratch.remaining[v] > scratch.spare[r]
         elif rules.kind[r] != SIZE:
             others = True
     return wanted and (not others or fits(secrets, tally, record, size))
 
 
 @inner_borrowed
-def _cheapest(prices, records, secrets, tally, bed, left, size, only_musts):
+def _cheapest(prices, records, secrets, tally, scratch, left, size, only_musts):
     """Position in `left` of the record that keeps the box cheapest, or FAILED."""
-    free = box_price(prices, bed.box)
+    free = box_price(prices, scratch.box)
     best = np.inf
     where = np.int64(FAILED)
     for j in range(left):
-        if bed.known[j] >= best:
+        if scratch.known[j] >= best:
             continue  # it was dearer before the box grew
-        record = bed.left[j]
-        if not secrets.plain and not _allowed(secrets, tally, bed, record, size, only_musts):
+        record = scratch.left[j]
+        if not secrets.plain and not _allowed(secrets, tally, scratch, record, size, only_musts):
             continue
-        price = price_with(prices, records[record], bed.box, best)
-        bed.known[j] = price
+        price = price_with(prices, records[record], scratch.box, best)
+        scratch.known[j] = price
         if price < best:
             best = price
             where = np.int64(j)
@@ -187,31 +187,31 @@ def _cheapest(prices, records, secrets, tally, bed, left, size, only_musts):
 
 
 @inner_borrowed
-def _take(secrets, tally, bed, j, left, size):
+def _take(secrets, tally, scratch, j, left, size):
     """Move the record at position j of `left` into the group of so many records."""
-    record = bed.left[j]
-    bed.left[j] = bed.left[left - 1]
-    bed.known[j] = bed.known[left - 1]
-    bed.group[size] = record
+    record = scratch.left[j]
+    scratch.left[j] = scratch.left[left - 1]
+    scratch.known[j] = scratch.known[left - 1]
+    scratch.group[size] = record
     if not secrets.plain:
         count_record(secrets, tally, record)
         for s in range(secrets.value.shape[1]):
-            bed.remaining[secrets.value[record, s]] -= 1
+            scratch.remaining[secrets.value[record, s]] -= 1
     return record
 
 
 @inner_borrowed
-def _keep_box(bed, g, price):
-    for a in range(len(bed.box.low)):
-        bed.low[g, a] = bed.box.low[a]
-        bed.high[g, a] = bed.box.high[a]
-    for w in range(len(bed.box.bits)):
-        bed.bits[g, w] = bed.box.bits[w]
-    bed.price[g] = price
+def _keep_box(scratch, g, price):
+    for a in range(len(scratch.box.low)):
+        scratch.low[g, a] = scratch.box.low[a]
+        scratch.high[g, a] = scratch.box.high[a]
+    for w in range(len(scratch.box.bits)):
+        scratch.bits[g, w] = scratch.box.bits[w]
+    scratch.price[g] = price
 
 
 @inner_borrowed
-def grow(prices, records, secrets, tally, bed, random, members, out, ends):
+def grow(prices, records, secrets, tally, scratch, random, members, out, ends):
     """Divide `members` into grown groups: ``out`` in order, ``ends[:groups]`` where they end.
 
     Gives the number of groups and their total price; FAILED if the rules cannot be
@@ -220,12 +220,12 @@ def grow(prices, records, secrets, tally, bed, random, members, out, ends):
     m = len(members)
     smallest = max(np.int64(1), secrets.rules.smallest)
     for j in range(m):
-        bed.left[j] = members[j]
+        scratch.left[j] = members[j]
     if not secrets.plain:
-        bed.remaining[:] = 0
+        scratch.remaining[:] = 0
         for j in range(m):
             for s in range(secrets.value.shape[1]):
-                bed.remaining[secrets.value[members[j], s]] += 1
+                scratch.remaining[secrets.value[members[j], s]] += 1
     left = m
     groups = 0
     filled = 0
@@ -236,11 +236,11 @@ def grow(prices, records, secrets, tally, bed, random, members, out, ends):
             break
         clear_tally(tally)
         size = 0
-        record = _take(secrets, tally, bed, seed, left, size)
-        start_box(prices, records[record], bed.box)
+        record = _take(secrets, tally, scratch, seed, left, size)
+        start_box(prices, records[record], scratch.box)
         left -= 1
         for j in range(left):
-            bed.known[j] = 0.0
+            scratch.known[j] = 0.0
         size = 1
         done = secrets.plain and smallest == 1
         if not secrets.plain:
@@ -251,17 +251,17 @@ def grow(prices, records, secrets, tally, bed, random, members, out, ends):
             if not secrets.plain and rest != left + size - max(smallest, size + 1):
                 # what the group must leave behind: the same until it is of the smallest size
                 rest = left + size - max(smallest, size + 1)
-                surplus = _set_limits(secrets, bed, max(smallest, size + 1), rest)
+                surplus = _set_limits(secrets, scratch, max(smallest, size + 1), rest)
             forced = surplus > 0
-            where = _cheapest(prices, records, secrets, tally, bed, left, smallest, forced)
+            where = _cheapest(prices, records, secrets, tally, scratch, left, smallest, forced)
             if where == FAILED and forced:
-                where = _cheapest(prices, records, secrets, tally, bed, left, smallest, False)
+                where = _cheapest(prices, records, secrets, tally, scratch, left, smallest, False)
             if where == FAILED:
                 break
             if surplus > 0:
-                surplus -= _surplus_of(secrets, bed, bed.left[where])
-            record = _take(secrets, tally, bed, where, left, size)
-            extend_box(prices, records[record], bed.box)
+                surplus -= _surplus_of(secrets, scratch, scratch.left[where])
+            record = _take(secrets, tally, scratch, where, left, size)
+            extend_box(prices, records[record], scratch.box)
             left -= 1
             size += 1
             if secrets.plain:
@@ -271,34 +271,34 @@ def grow(prices, records, secrets, tally, bed, random, members, out, ends):
         if not done:
             # what was begun is left over
             for i in range(size):
-                bed.left[left] = bed.group[i]
+                scratch.left[left] = scratch.group[i]
                 left += 1
             break
-        price = box_price(prices, bed.box)
+        price = box_price(prices, scratch.box)
         if secrets.plain and below(random, 4) == 0:
             # whoever lies inside costs nothing: what is left may do better without them
             j = 0
             while j < left and left > smallest:
-                if price_with(prices, records[bed.left[j]], bed.box, np.inf) <= price:
-                    _take(secrets, tally, bed, j, left, size)
+                if price_with(prices, records[scratch.left[j]], scratch.box, np.inf) <= price:
+                    _take(secrets, tally, scratch, j, left, size)
                     left -= 1
                     size += 1
                 else:
                     j += 1
-        _keep_box(bed, groups, price)
+        _keep_box(scratch, groups, price)
         for i in range(size):
-            out[filled] = bed.group[i]
+            out[filled] = scratch.group[i]
             filled += 1
         total += size * price
         ends[groups] = filled
         groups += 1
         if left > 0:
-            seed = _next_seed(prices, records, bed, random, left)
+            seed = _next_seed(prices, records, scratch, random, left)
     if groups == 0:
         return np.int64(FAILED), np.inf
     if left > 0:
         total = _place_leftovers(
-            prices, records, secrets, tally, bed, left, out, ends, groups, filled, total
+            prices, records, secrets, tally, scratch, left, out, ends, groups, filled, total
         )
         if total == np.inf:
             return np.int64(FAILED), np.inf
@@ -306,14 +306,14 @@ def grow(prices, records, secrets, tally, bed, random, members, out, ends):
 
 
 @inner_borrowed
-def _next_seed(prices, records, bed, random, left):
+def _next_seed(prices, records, scratch, random, left):
     """A random record, or the one that is farthest from the group just grown."""
     if below(random, 2) == 0:
         return below(random, left)
     worst = -1.0
     where = 0
     for j in range(left):
-        price = price_with(prices, records[bed.left[j]], bed.box, np.inf)
+        price = price_with(prices, records[scratch.left[j]], scratch.box, np.inf)
         if price > worst:
             worst = price
             where = j
@@ -321,33 +321,35 @@ def _next_seed(prices, records, bed, random, left):
 
 
 @inner_borrowed
-def _place_leftovers(prices, records, secrets, tally, bed, left, out, ends, groups, filled, total):
+def _place_leftovers(
+    prices, records, secrets, tally, scratch, left, out, ends, groups, filled, total
+):
     """Each leftover record into the group in which it costs least; infinite if one finds none."""
     for j in range(left):
-        record = bed.left[j]
+        record = scratch.left[j]
         best = np.inf
         home = FAILED
         for g in range(groups):
             begin = ends[g - 1] if g > 0 else 0
             size = ends[g] - begin
-            box = Box(bed.low[g], bed.high[g], bed.bits[g])
+            box = Box(scratch.low[g], scratch.high[g], scratch.bits[g])
             price = price_with(prices, records[record], box, np.inf)
-            added = (size + 1) * price - size * bed.price[g]
+            added = (size + 1) * price - size * scratch.price[g]
             if added < best:
                 if not secrets.plain:
                     for i in range(size):
-                        bed.group[i] = out[begin + i]
-                    bed.group[size] = record
-                    if not members_hold(secrets, tally, bed.group[: size + 1]):
+                        scratch.group[i] = out[begin + i]
+                    scratch.group[size] = record
+                    if not members_hold(secrets, tally, scratch.group[: size + 1]):
                         continue
                 best = added
                 home = g
         if home == FAILED:
             return np.inf
         total += best
-        box = Box(bed.low[home], bed.high[home], bed.bits[home])
+        box = Box(scratch.low[home], scratch.high[home], scratch.bits[home])
         extend_box(prices, records[record], box)
-        bed.price[home] = box_price(prices, box)
+        scratch.price[home] = box_price(prices, box)
         for i in range(filled, ends[home], -1):
             out[i] = out[i - 1]
         out[ends[home]] = record

@@ -17,7 +17,7 @@ from shoal.kernels.jit import inner_borrowed, kernel
 NOWHERE = -1
 
 
-class Bench(NamedTuple):
+class CutScratch(NamedTuple):
     """Scratch to cut on: as many entries as records are cut at once."""
 
     line: np.ndarray  # int64: records sorted by one attribute
@@ -29,9 +29,9 @@ class Bench(NamedTuple):
     stack: np.ndarray  # int64 (2, .): parts that wait to be cut
 
 
-def new_bench(prices, records):
-    """A bench for so many records."""
-    return Bench(
+def new_cut_scratch(prices, records):
+    """A scratch for so many records."""
+    return CutScratch(
         np.zeros(records, np.int64),
         np.zeros(records, np.int64),
         np.zeros(records, np.float64),
@@ -67,28 +67,28 @@ def _sort_by(records, members, a, count, line):
 
 
 @inner_borrowed
-def _price_right_parts(prices, records, secrets, tally, bench, m, least):
+def _price_right_parts(prices, records, secrets, tally, scratch, m, least):
     """Price of line[i:] for every i, and whether the rules hold there."""
-    line, box = bench.line, bench.box
+    line, box = scratch.line, scratch.box
     start_box(prices, records[line[m - 1]], box)
     price = box_price(prices, box)
-    bench.price[m - 1] = price
+    scratch.price[m - 1] = price
     if not secrets.plain:
         clear_tally(tally)
         count_record(secrets, tally, line[m - 1])
-        bench.right[m - 1] = least <= 1 and tally_holds(secrets, tally)
+        scratch.right[m - 1] = least <= 1 and tally_holds(secrets, tally)
     for i in range(m - 2, least - 1, -1):
         if extend_box(prices, records[line[i]], box):
             price = box_price(prices, box)
-        bench.price[i] = price
+        scratch.price[i] = price
         if not secrets.plain:
             count_record(secrets, tally, line[i])
-            bench.right[i] = m - i >= least and tally_holds(secrets, tally)
+            scratch.right[i] = m - i >= least and tally_holds(secrets, tally)
 
 
 @inner_borrowed
-def best_cut(prices, records, secrets, tally, bench, members):
-    """Where to cut, and what all records cost then; the sorted order is in ``bench.best``.
+def best_cut(prices, records, secrets, tally, scratch, members):
+    """Where to cut, and what all records cost then; the sorted order is in ``scratch.best``.
 
     ``NOWHERE`` if no cut leaves both sides as the rules ask.
     """
@@ -98,12 +98,12 @@ def best_cut(prices, records, secrets, tally, bench, members):
     lowest = np.inf
     if m < 2 * least:
         return where, lowest
-    box = bench.box
+    box = scratch.box
     for a in range(len(prices.form)):
-        if not _sort_by(records, members, a, bench.count, bench.line):
+        if not _sort_by(records, members, a, scratch.count, scratch.line):
             continue
-        line = bench.line
-        _price_right_parts(prices, records, secrets, tally, bench, m, least)
+        line = scratch.line
+        _price_right_parts(prices, records, secrets, tally, scratch, m, least)
         start_box(prices, records[line[0]], box)
         price = box_price(prices, box)
         if not secrets.plain:
@@ -119,26 +119,26 @@ def best_cut(prices, records, secrets, tally, bench, members):
                 break  # the left side alone costs more, and will not cost less
             if left < least:
                 continue
-            total = left * price + (m - left) * bench.price[left]
+            total = left * price + (m - left) * scratch.price[left]
             if total < lowest and (
-                secrets.plain or (bench.right[left] and tally_holds(secrets, tally))
+                secrets.plain or (scratch.right[left] and tally_holds(secrets, tally))
             ):
                 lowest = total
                 where = np.int64(left)
                 found = True
         if found:
             for i in range(m):
-                bench.best[i] = line[i]
+                scratch.best[i] = line[i]
     return where, lowest
 
 
 @inner_borrowed
-def cut_down(prices, records, secrets, tally, bench, members, stop, ends):
+def cut_down(prices, records, secrets, tally, scratch, members, stop, ends):
     """Cut `members`, in place, until no part can be cut or is larger than `stop`.
 
     ``ends[:parts]`` are where the parts end; gives their number and total price.
     """
-    stack = bench.stack
+    stack = scratch.stack
     stack[0, 0], stack[1, 0] = 0, len(members)
     waiting = 1
     parts = 0
@@ -149,17 +149,17 @@ def cut_down(prices, records, secrets, tally, bench, members, stop, ends):
         part = members[begin:end]
         where = np.int64(NOWHERE)
         if end - begin > stop and waiting + 2 <= stack.shape[1]:
-            where, _ = best_cut(prices, records, secrets, tally, bench, part)
+            where, _ = best_cut(prices, records, secrets, tally, scratch, part)
         if where == NOWHERE:
             ends[parts] = end
             parts += 1
-            start_box(prices, records[part[0]], bench.box)
+            start_box(prices, records[part[0]], scratch.box)
             for i in range(1, len(part)):
-                extend_box(prices, records[part[i]], bench.box)
-            total += len(part) * box_price(prices, bench.box)
+                extend_box(prices, records[part[i]], scratch.box)
+            total += len(part) * box_price(prices, scratch.box)
             continue
         for i in range(end - begin):
-            part[i] = bench.best[i]
+            part[i] = scratch.best[i]
         # the left part is cut next, so that parts come out in order; of two parts the larger
         # one could wait forever only if the stack were short: 128 deep is beyond any table
         stack[0, waiting], stack[1, waiting] = begin + where, end
@@ -169,16 +169,16 @@ def cut_down(prices, records, secrets, tally, bench, members, stop, ends):
 
 
 @kernel
-def cut_tree(prices, records, secrets, tally, bench, members, stop, ends):
+def cut_tree(prices, records, secrets, tally, scratch, members, stop, ends):
     """`cut_down` for callers outside: the number of parts."""
-    parts, _ = cut_down(prices, records, secrets, tally, bench, members, stop, ends)
+    parts, _ = cut_down(prices, records, secrets, tally, scratch, members, stop, ends)
     return parts
 
 
 @kernel
 def rebuild_parts(
-    prices, records, secrets, tally, bench, bed, random, tries, members, ends, parts, draft,
-    draft_ends, out, out_ends,
+    prices, records, secrets, tally, scratch, grow_scratch, random, tries, members, ends, parts,
+    draft, draft_ends, out, out_ends,
 ):  # fmt: skip
     """Divide every part by cutting and by growing, and keep the cheapest: the number of groups.
 
@@ -197,11 +197,11 @@ def rebuild_parts(
                 for i in range(m):
                     draft[i] = part[i]
                 made, price = cut_down(
-                    prices, records, secrets, tally, bench, draft[:m], 0, draft_ends
+                    prices, records, secrets, tally, scratch, draft[:m], 0, draft_ends
                 )
             else:
                 made, price = grow(
-                    prices, records, secrets, tally, bed, random, part, draft, draft_ends
+                    prices, records, secrets, tally, grow_scratch, random, part, draft, draft_ends
                 )
             if made == FAILED or price >= lowest:
                 continue

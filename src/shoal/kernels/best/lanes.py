@@ -12,70 +12,70 @@ from shoal.kernels.jit import BORROWED, kernel
 from shoal.kernels.random import below
 
 
-def lane_of(kin, place):
+def lane_of(kind_of, place):
     """Records by kind and, within a kind, by `place`."""
-    return np.lexsort((place, kin)).astype(np.int64)
+    return np.lexsort((place, kind_of)).astype(np.int64)
 
 
 @kernel(**BORROWED, no_cpython_wrapper=True)
-def _enter(groups, market, count, record):
+def _enter(groups, scratch, count, record):
     """Enter the group of a record that it offers; whether there is room and others stay."""
     g = groups.of[record]
-    begin = market.start[count]
+    begin = scratch.start[count]
     end = begin + groups.size[g]
-    if groups.size[g] < 2 or end > len(market.member):
+    if groups.size[g] < 2 or end > len(scratch.member):
         return False
     for c in range(count):
-        if market.group[c] == g:
+        if scratch.group[c] == g:
             return False
     place = begin
     other = groups.head[g]
     while other != NONE:
         if other != record:
-            market.member[place] = other
+            scratch.member[place] = other
             place += 1
         other = groups.next[other]
-    market.member[place] = record
-    market.group[count] = g
-    market.offered[count] = record
-    market.start[count + 1] = end
+    scratch.member[place] = record
+    scratch.group[count] = g
+    scratch.offered[count] = record
+    scratch.start[count + 1] = end
     return True
 
 
 @kernel(**BORROWED, no_cpython_wrapper=True)
-def _draw(groups, kin, lane, random, region, market):
+def _draw(groups, kind_of, lane, random, region, scratch):
     """Different groups of the region, each offering a record of the lane: their number."""
     place = below(random, len(lane))
-    kind = kin[lane[place]]
+    kind = kind_of[lane[place]]
     count = 0
-    market.start[0] = 0
+    scratch.start[0] = 0
     for p in range(place, min(len(lane), place + 2 * MATCHED)):
         record = lane[p]
-        if count == MATCHED or kin[record] != kind:
+        if count == MATCHED or kind_of[record] != kind:
             break
-        if groups.region[groups.of[record]] == region and _enter(groups, market, count, record):
+        if groups.region[groups.of[record]] == region and _enter(groups, scratch, count, record):
             count += 1
     return count
 
 
 @kernel(**BORROWED)
-def exchange_region(prices, records, secrets, market, groups, lane, random, region, steps):
+def exchange_region(prices, records, secrets, scratch, groups, lane, random, region, steps):
     """So many steps in one region; gives by how much the total price fell."""
     gained = 0.0
-    member, start = market.member, market.start
+    member, start = scratch.member, scratch.start
     for _ in range(steps):
-        count = _draw(groups, secrets.kin, lane, random, region, market)
+        count = _draw(groups, secrets.kind_of, lane, random, region, scratch)
         if count < 2:
             continue
         for c in range(count):
-            price_trades(prices, records, market, c, member[start[c] : start[c + 1] - 1], count)
-        gain = trade(market, count)
+            price_trades(prices, records, scratch, c, member[start[c] : start[c + 1] - 1], count)
+        gain = trade(scratch, count)
         if gain == 0.0:
             continue
         gained += gain
         for h in range(count):
-            c = market.found.row[h + 1] - 1
-            member[start[c + 1] - 1] = market.offered[h]
-            link_group(groups, market.group[c], member[start[c] : start[c + 1]])
-            groups.price[market.group[c]] = market.cost[c, h]
+            c = scratch.found.row[h + 1] - 1
+            member[start[c + 1] - 1] = scratch.offered[h]
+            link_group(groups, scratch.group[c], member[start[c] : start[c + 1]])
+            groups.price[scratch.group[c]] = scratch.cost[c, h]
     return gained

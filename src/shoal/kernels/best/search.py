@@ -194,8 +194,8 @@ def _replace(prices, records, groups, region, pool, chosen, members, parts, box)
 
 @kernel(**BORROWED)
 def search_region(
-    prices, records, secrets, tally, bench, bed, cores, market, graph, groups, pool, random, region,
-    steps, temperature, width, cutting, regrowing,
+    prices, records, secrets, tally, cut_scratch, grow_scratch, cores, trade_scratch, graph,
+    groups, pool, random, region, steps, temperature, width, cutting, regrowing,
 ):  # fmt: skip
     """So many steps in one region; gives by how much the total price fell.
 
@@ -224,7 +224,9 @@ def search_region(
             continue
         members = pool.members[:filled]
         if dice < cutting or chosen == 1:
-            parts, after = cut_down(prices, records, secrets, tally, bench, members, 0, pool.ends)
+            parts, after = cut_down(
+                prices, records, secrets, tally, cut_scratch, members, 0, pool.ends
+            )
         elif regrows:
             parts, after = regrow(
                 prices, records, secrets, tally, cores, members, pool.starts, pool.kept,
@@ -235,15 +237,23 @@ def search_region(
             members = pool.grown[:filled]
         else:
             parts, after = grow(
-                prices, records, secrets, tally, bed, random, members, pool.grown, pool.ends
+                prices,
+                records,
+                secrets,
+                tally,
+                grow_scratch,
+                random,
+                members,
+                pool.grown,
+                pool.ends,
             )
             if parts == FAILED:
                 continue
             members = pool.grown[:filled]
             if not secrets.plain and after < HOPEFUL * before:
-                after -= polish(prices, records, secrets, market, members, pool.ends, parts)
+                after -= polish(prices, records, secrets, trade_scratch, members, pool.ends, parts)
         better = before - after
         if better >= 0.0 or (temperature > 0.0 and fraction(random) < np.exp(better / temperature)):
             gained += better
-            _replace(prices, records, groups, region, pool, chosen, members, parts, bench.box)
+            _replace(prices, records, groups, region, pool, chosen, members, parts, cut_scratch.box)
     return gained

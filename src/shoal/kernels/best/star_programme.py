@@ -17,7 +17,7 @@ import numpy as np
 from shoal.kernels.jit import BORROWED, inner_borrowed, kernel
 
 
-class Flow(NamedTuple):
+class Programme(NamedTuple):
     """A programme and where its solution is at; a pair is a cell and a value that occurs in it."""
 
     pair: np.ndarray  # int32 (kinds, patterns)
@@ -69,72 +69,74 @@ def _project(goal):
 
 
 @kernel(**BORROWED)
-def divide_kinds(flow, begin, end, thread):
+def divide_kinds(programme, begin, end, thread):
     """Let kinds begin..end move to where they pay less; gives the bound by the dues as they are."""
-    load = flow.load[thread]
-    goal = flow.goal[thread]
+    load = programme.load[thread]
+    goal = programme.goal[thread]
     for j in range(len(load)):
         load[j] = 0.0
     bound = 0.0
     for r in range(begin, end):
-        least = flow.ceiling
+        least = programme.ceiling
         for p in range(len(goal)):
-            pays = flow.price[p] + flow.toll[flow.pair[r, p]]
+            pays = programme.price[p] + programme.toll[programme.pair[r, p]]
             least = min(least, pays)
-            goal[p] = flow.part[r, p] - flow.pace * pays
-        bound += flow.records[r] * least
+            goal[p] = programme.part[r, p] - programme.pace * pays
+        bound += programme.records[r] * least
         _project(goal)
         for p in range(len(goal)):
-            ahead = 2.0 * goal[p] - flow.part[r, p]
-            flow.part[r, p] = goal[p]
+            ahead = 2.0 * goal[p] - programme.part[r, p]
+            programme.part[r, p] = goal[p]
             if ahead != 0.0:
-                load[flow.pair[r, p]] += flow.records[r] * ahead
+                load[programme.pair[r, p]] += programme.records[r] * ahead
     return bound
 
 
 @kernel(**BORROWED)
-def raise_dues(flow, begin, end):
+def raise_dues(programme, begin, end):
     """Let cells begin..end raise the dues of values that are too frequent, and lower others."""
     for c in range(begin, end):
         size = 0.0
-        for j in range(flow.start[c], flow.start[c + 1]):
-            for thread in range(1, len(flow.load)):
-                flow.load[0, j] += flow.load[thread, j]
-            size += flow.load[0, j]
+        for j in range(programme.start[c], programme.start[c + 1]):
+            for thread in range(1, len(programme.load)):
+                programme.load[0, j] += programme.load[thread, j]
+            size += programme.load[0, j]
         paid = 0.0
-        for j in range(flow.start[c], flow.start[c + 1]):
-            above = flow.share * flow.load[0, j] - size
-            flow.due[j] = max(0.0, flow.due[j] + flow.stride[j] * above)
-            paid += flow.due[j]
-        for j in range(flow.start[c], flow.start[c + 1]):
-            flow.toll[j] = flow.share * flow.due[j] - paid
+        for j in range(programme.start[c], programme.start[c + 1]):
+            above = programme.share * programme.load[0, j] - size
+            programme.due[j] = max(0.0, programme.due[j] + programme.stride[j] * above)
+            paid += programme.due[j]
+        for j in range(programme.start[c], programme.start[c + 1]):
+            programme.toll[j] = programme.share * programme.due[j] - paid
 
 
 @kernel(**BORROWED)
-def round_parts(flow, start, member, patterns):
+def round_parts(programme, start, member, patterns):
     """Whole records: ``patterns`` of the records of kind r, ``member[start[r]:start[r + 1]]``.
 
     Every pattern gets its part rounded down. Each record left goes where most is owed: what
     one kind loses by rounding the next one of the same cell and value makes up for.
     """
-    owed = flow.load[0]
+    owed = programme.load[0]
     for j in range(len(owed)):
         owed[j] = 0.0
-    for r in range(len(flow.records)):
+    for r in range(len(programme.records)):
         i = start[r]
-        for p in range(len(flow.price)):
-            wished = flow.part[r, p] * flow.records[r]
+        for p in range(len(programme.price)):
+            wished = programme.part[r, p] * programme.records[r]
             whole = min(np.int64(wished + 1e-6), start[r + 1] - i)
-            owed[flow.pair[r, p]] += wished - whole
+            owed[programme.pair[r, p]] += wished - whole
             for _ in range(whole):
                 patterns[member[i]] = p
                 i += 1
         while i < start[r + 1]:
             top = -1
-            for p in range(len(flow.price)):
-                wanted = flow.part[r, p] > 0.0
-                if wanted and (top < 0 or owed[flow.pair[r, p]] > owed[flow.pair[r, top]]):
+            for p in range(len(programme.price)):
+                wanted = programme.part[r, p] > 0.0
+                if wanted and (
+                    top < 0 or owed[programme.pair[r, p]] > owed[programme.pair[r, top]]
+                ):
                     top = p
-            owed[flow.pair[r, top]] -= 1.0
+            owed[programme.pair[r, top]] -= 1.0
             patterns[member[i]] = top
             i += 1

@@ -322,7 +322,7 @@ def _spare(cells, asked, trail, record, c):
 
 
 @kernel(**BORROWED)
-def settle(cells, asked, random, trail, sequence, pattern, queue):
+def satisfy_cells(cells, asked, random, trail, sequence, pattern, queue):
     """Make every cell satisfy what is asked; False if that fails.
 
     Cells, in the order of ``sequence`` (those with more stars later), take in records that

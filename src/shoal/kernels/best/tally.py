@@ -24,7 +24,7 @@ class Secrets(NamedTuple):
     value: np.ndarray  # int64 (n, s): index into the histogram of all columns
     person: np.ndarray  # int64 (n,), or empty
     pair: np.ndarray  # int64 (n, s): number of the (person, value) pair, or empty
-    kin: np.ndarray  # int64 (n,): records of equal number can stand for each other in any group
+    kind_of: np.ndarray  # int64 (n,): records of equal number can stand for each other in any group
 
 
 class Tally(NamedTuple):
@@ -44,7 +44,9 @@ def secrets_of(rules, values, person=None):
     value = values.astype(np.int64) + rules.start[:-1][None, :]
     none = np.zeros(0, dtype=np.int64)
     if person is None:
-        return Secrets(rules, plain, value, none, np.zeros((0, 0), dtype=np.int64), _kin(value))
+        return Secrets(
+            rules, plain, value, none, np.zeros((0, 0), dtype=np.int64), _equal_rows(value)
+        )
     pair = np.zeros(value.shape, dtype=np.int64)
     first = 0
     for s in range(value.shape[1]):
@@ -53,17 +55,22 @@ def secrets_of(rules, values, person=None):
         pair[:, s] = first + inverse.reshape(n)
         first += len(unique)
     return Secrets(
-        rules, plain, value, person.astype(np.int64), pair, _kin(np.column_stack([person, pair]))
+        rules,
+        plain,
+        value,
+        person.astype(np.int64),
+        pair,
+        _equal_rows(np.column_stack([person, pair])),
     )
 
 
-def _kin(columns):
+def _equal_rows(columns):
     """Equal numbers for equal rows."""
-    kin = np.zeros(len(columns), dtype=np.int64)
+    kind_of = np.zeros(len(columns), dtype=np.int64)
     for s in range(columns.shape[1]):
-        key = kin * (int(columns[:, s].max(initial=0)) + 1) + columns[:, s]
-        kin = np.unique(key, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    return kin
+        key = kind_of * (int(columns[:, s].max(initial=0)) + 1) + columns[:, s]
+        kind_of = np.unique(key, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return kind_of
 
 
 def new_tally(secrets):

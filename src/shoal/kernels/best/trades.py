@@ -21,7 +21,7 @@ TINY = 1e-9
 """Gains below this share of the price are rounding."""
 
 
-class Market(NamedTuple):
+class TradeScratch(NamedTuple):
     """Scratch: groups that trade, what each offers, and what each would cost with each."""
 
     group: np.ndarray  # int64 (MATCHED,)
@@ -33,9 +33,9 @@ class Market(NamedTuple):
     found: Assignment
 
 
-def new_market(prices, records):
+def new_trade_scratch(prices, records):
     """Room for groups of so many records in all."""
-    return Market(
+    return TradeScratch(
         np.zeros(MATCHED, np.int64),
         np.zeros(MATCHED, np.int64),
         np.zeros(records, np.int64),
@@ -47,75 +47,75 @@ def new_market(prices, records):
 
 
 @inner_borrowed
-def price_trades(prices, records, market, g, others, count):
-    """Fill row g of ``market.cost``: its `others` with each of the records offered."""
-    box = market.box
+def price_trades(prices, records, scratch, g, others, count):
+    """Fill row g of ``scratch.cost``: its `others` with each of the records offered."""
+    box = scratch.box
     start_box(prices, records[others[0]], box)
     for i in range(1, len(others)):
         extend_box(prices, records[others[i]], box)
     for h in range(count):
-        price = price_with(prices, records[market.offered[h]], box, np.inf)
-        market.cost[g, h] = (len(others) + 1) * price
+        price = price_with(prices, records[scratch.offered[h]], box, np.inf)
+        scratch.cost[g, h] = (len(others) + 1) * price
 
 
 @inner_borrowed
-def trade(market, count):
+def trade(scratch, count):
     """Assign the records offered to the groups; gives the gain, 0 if all stays as it is."""
     before = 0.0
     for g in range(count):
-        before += market.cost[g, g]
-    gain = before - assign(market.cost, count, market.found)
+        before += scratch.cost[g, g]
+    gain = before - assign(scratch.cost, count, scratch.found)
     return gain if gain > TINY * before else 0.0
 
 
 @inner_borrowed
-def _offer(secrets, market, kind, members, ends, parts):
+def _offer(secrets, scratch, kind, members, ends, parts):
     """Groups with others and a record of this kind, moved to their end: their number."""
     count = 0
     begin = 0
     for p in range(parts):
         last = ends[p] - 1
         place = begin
-        while place <= last and secrets.kin[members[place]] != kind:
+        while place <= last and secrets.kind_of[members[place]] != kind:
             place += 1
         if begin < last and place <= last and count < MATCHED:
             record = members[place]
             members[place] = members[last]
             members[last] = record
-            market.group[count] = p
-            market.offered[count] = record
+            scratch.group[count] = p
+            scratch.offered[count] = record
             count += 1
         begin = ends[p]
     return count
 
 
 @inner_borrowed
-def _first_of_kin(secrets, members, i):
+def _first_of_kind(secrets, members, i):
     """Position of the first record of the same kind as the one at i."""
     first = 0
-    while secrets.kin[members[first]] != secrets.kin[members[i]]:
+    while secrets.kind_of[members[first]] != secrets.kind_of[members[i]]:
         first += 1
     return first
 
 
 @inner_borrowed
-def polish(prices, records, secrets, market, members, ends, parts):
+def polish(prices, records, secrets, scratch, members, ends, parts):
     """Let the groups of a pool trade, kind after kind, in place; gives the gain."""
     gained = 0.0
     for i in range(ends[parts - 1]):
-        if _first_of_kin(secrets, members, i) < i:
+        if _first_of_kind(secrets, members, i) < i:
             continue
-        count = _offer(secrets, market, secrets.kin[members[i]], members, ends, parts)
+        count = _offer(secrets, scratch, secrets.kind_of[members[i]], members, ends, parts)
         if count < 2:
             continue
         for g in range(count):
-            p = market.group[g]
+            p = scratch.group[g]
             begin = ends[p - 1] if p > 0 else 0
-            price_trades(prices, records, market, g, members[begin : ends[p] - 1], count)
-        gain = trade(market, count)
+            price_trades(prices, records, scratch, g, members[begin : ends[p] - 1], count)
+        gain = trade(scratch, count)
         if gain > 0.0:
             gained += gain
             for h in range(count):
-                g = market.found.row[h + 1] - 1
-                members[ends[market.group[g]] - 1] = market.offered[h]
+                g = scratch.found.row[h + 1] - 1
+                members[ends[scratch.group[g]] - 1] = scratch.offered[h]
     return gained

@@ -15,8 +15,8 @@ from shoal.kernels.jit import inner_borrowed, inner_kernel, kernel
 
 LEAF = 32
 """Points of a leaf of the tree, at most."""
-KNOT = 1024
-"""Points of a knot, a box around neighbouring leaves, at most."""
+BLOCK = 1024
+"""Points of a block, a box around neighbouring leaves, at most."""
 WIDE = 512
 """Attributes of more codes than this are looked at code by code: their row would be long."""
 
@@ -31,39 +31,39 @@ class Space(NamedTuple):
     leaf: np.ndarray  # int64 (L + 1,): where each leaf begins in the points
     leaf_low: np.ndarray  # int32 (L, d)
     leaf_high: np.ndarray  # int32 (L, d)
-    knot: np.ndarray  # int64 (G + 1,): where each knot begins in the leaves
+    block: np.ndarray  # int64 (G + 1,): where each block begins in the leaves
     leaf_of: np.ndarray  # int64 (D,)
-    knot_of: np.ndarray  # int64 (D,)
-    knot_low: np.ndarray  # int32 (G, d)
-    knot_high: np.ndarray  # int32 (G, d)
+    block_of: np.ndarray  # int64 (D,)
+    block_low: np.ndarray  # int32 (G, d)
+    block_high: np.ndarray  # int32 (G, d)
     floor: np.ndarray  # float64, laid out as ``costs.position``: NCP of a code alone
     wide: np.ndarray  # bool (d,): the attribute has no row
 
 
 @kernel
-def tree_order(costs, codes, order, leaf_of, knot_of):
-    """Sort points into a tree of halves; number the leaf and the knot of each place.
+def tree_order(costs, codes, order, leaf_of, block_of):
+    """Sort points into a tree of halves; number the leaf and the block of each place.
 
     Each half is cut at the median of the attribute that costs the most there.
-    Returns the number of leaves and of knots.
+    Returns the number of leaves and of blocks.
     """
     n = len(codes)
     begins = np.empty(128, dtype=np.int64)
     ends = np.empty(128, dtype=np.int64)
-    inside = np.empty(128, dtype=np.bool_)  # of a knot that was counted already
+    inside = np.empty(128, dtype=np.bool_)  # of a block that was counted already
     begins[0], ends[0], inside[0] = 0, n, False
     depth = 1
     leaves = 0
-    knots = 0
+    blocks = 0
     while depth > 0:
         depth -= 1
         begin, end, known = begins[depth], ends[depth], inside[depth]
-        if end - begin <= KNOT and not known:
-            knots += 1
+        if end - begin <= BLOCK and not known:
+            blocks += 1
             known = True
         if end - begin <= LEAF:
             leaf_of[begin:end] = leaves
-            knot_of[begin:end] = knots - 1
+            block_of[begin:end] = blocks - 1
             leaves += 1
             continue
         attribute = _dearest(costs, codes, order, begin, end)
@@ -76,7 +76,7 @@ def tree_order(costs, codes, order, leaf_of, knot_of):
         begins[depth], ends[depth], inside[depth] = middle, end, known
         begins[depth + 1], ends[depth + 1], inside[depth + 1] = begin, middle, known
         depth += 2
-    return leaves, knots
+    return leaves, blocks
 
 
 @inner_kernel

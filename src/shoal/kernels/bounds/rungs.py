@@ -15,7 +15,7 @@ NEARLY = 1e-4
 
 
 @kernel(**BORROWED)
-def cheapest_boxes(costs, space, desk, weights, points, size, budget, bounds, exact, groups):
+def cheapest_boxes(costs, space, scratch, weights, points, size, budget, bounds, exact, groups):
     """Least NCP of a group of `size` records around each of the points.
 
     ``bounds[p]`` is a lower bound, ``exact[p]`` tells whether it is met by ``groups[p]``.
@@ -24,71 +24,73 @@ def cheapest_boxes(costs, space, desk, weights, points, size, budget, bounds, ex
     for i in range(len(points)):
         p = points[i]
         copies = min(size, space.count[p], space.cap[space.value[p]])
-        best, farthest = _nearby(costs, space, desk, p, copies, size)
+        best, farthest = _nearby(costs, space, scratch, p, copies, size)
         # neighbours alone are no farther than those just found: no need to look beyond
         limit = best if budget else min(best, size * farthest + WIDER)
         if budget and size <= GROWN:
-            limit = best = min(best, _grown(costs, space, desk, p, copies, size))
-        bound, _, met = cheapest_group(costs, space, desk, weights, p, copies, size, limit, budget)
+            limit = best = min(best, _grown(costs, space, scratch, p, copies, size))
+        bound, _, met = cheapest_group(
+            costs, space, scratch, weights, p, copies, size, limit, budget
+        )
         bounds[p] = bound / size
         exact[p] = met if budget else bound >= best - WIDER
         if len(groups):
-            copy_into(groups[p], 0, desk.group, size)
+            copy_into(groups[p], 0, scratch.group, size)
 
 
 @inner_borrowed
-def _nearby(costs, space, desk, point, copies, size):
+def _nearby(costs, space, scratch, point, copies, size):
     """Cost of a group of the point and neighbours in the tree, and the distance of the farthest."""
-    low, high, row = desk.low[0], desk.high[0], desk.row[0]
+    low, high, row = scratch.low[0], scratch.high[0], scratch.row[0]
     copy_into(low, 0, space.codes[point], len(low))
     copy_into(high, 0, space.codes[point], len(low))
-    desk.chosen[0] = point
-    fill_row(costs, space, low, high, desk.chosen, 1, row)
+    scratch.chosen[0] = point
+    fill_row(costs, space, low, high, scratch.chosen, 1, row)
     begin, end = _around(space, point, size)
     for j in range(begin, end):
-        desk.found[j - begin] = j
-        desk.found_reach[j - begin] = reach(costs, space, row, low, high, j)
-    sort_by_reach(desk.found_reach, desk.found, end - begin)
-    desk.used[:] = 0
-    desk.used[space.value[point]] = copies
-    desk.group[:copies] = point
+        scratch.found[j - begin] = j
+        scratch.found_reach[j - begin] = reach(costs, space, row, low, high, j)
+    sort_by_reach(scratch.found_reach, scratch.found, end - begin)
+    scratch.used[:] = 0
+    scratch.used[space.value[point]] = copies
+    scratch.group[:copies] = point
     filled = copies
     for i in range(end - begin):
-        j = desk.found[i]
+        j = scratch.found[i]
         if j == point:
             continue
         value = space.value[j]
-        taken = min(space.count[j], space.cap[value] - desk.used[value], size - filled)
-        desk.used[value] += taken
-        desk.group[filled : filled + taken] = j
+        taken = min(space.count[j], space.cap[value] - scratch.used[value], size - filled)
+        scratch.used[value] += taken
+        scratch.group[filled : filled + taken] = j
         filled += taken
         if filled == size:
-            farthest = max(desk.found_reach[i], reach(costs, space, row, low, high, point))
-            return size * group_cost(costs, space, desk, size), farthest
+            farthest = max(scratch.found_reach[i], reach(costs, space, row, low, high, point))
+            return size * group_cost(costs, space, scratch, size), farthest
     return np.inf, np.inf
 
 
 @inner_borrowed
-def _grown(costs, space, desk, point, copies, size):
+def _grown(costs, space, scratch, point, copies, size):
     """Cost of the group that takes in the point nearest to its box, again and again.
 
-    It chooses among the neighbours that `_nearby` has left in ``desk.found``.
+    It chooses among the neighbours that `_nearby` has left in ``scratch.found``.
     """
-    low, high, row = desk.low[0], desk.high[0], desk.row[0]
+    low, high, row = scratch.low[0], scratch.high[0], scratch.row[0]
     copy_into(low, 0, space.codes[point], len(low))
     copy_into(high, 0, space.codes[point], len(low))
-    desk.used[:] = 0
-    desk.used[space.value[point]] = copies
-    desk.group[:copies] = point
+    scratch.used[:] = 0
+    scratch.used[space.value[point]] = copies
+    scratch.group[:copies] = point
     filled = copies
     begin, end = _around(space, point, size)
     while filled < size:
-        fill_row(costs, space, low, high, desk.group, filled, row)
+        fill_row(costs, space, low, high, scratch.group, filled, row)
         nearest = np.inf
         at = -1
         for i in range(end - begin):
-            j = desk.found[i]
-            if j < 0 or j == point or desk.used[space.value[j]] >= space.cap[space.value[j]]:
+            j = scratch.found[i]
+            if j < 0 or j == point or scratch.used[space.value[j]] >= space.cap[space.value[j]]:
                 continue
             far = reach(costs, space, row, low, high, j)
             if far < nearest:
@@ -96,17 +98,17 @@ def _grown(costs, space, desk, point, copies, size):
                 at = i
         if at < 0:
             return np.inf
-        j = desk.found[at]
-        desk.found[at] = -1
+        j = scratch.found[at]
+        scratch.found[at] = -1
         value = space.value[j]
-        taken = min(space.count[j], space.cap[value] - desk.used[value], size - filled)
-        desk.used[value] += taken
-        desk.group[filled : filled + taken] = j
+        taken = min(space.count[j], space.cap[value] - scratch.used[value], size - filled)
+        scratch.used[value] += taken
+        scratch.group[filled : filled + taken] = j
         filled += taken
         for a in range(len(low)):
             low[a] = min(low[a], space.codes[j, a])
             high[a] = max(high[a], space.codes[j, a])
-    return size * group_cost(costs, space, desk, size)
+    return size * group_cost(costs, space, scratch, size)
 
 
 @inner_borrowed
@@ -117,36 +119,36 @@ def _around(space, point, size):
 
 
 @inner_borrowed
-def group_cost(costs, space, desk, size):
-    """Weighted NCP of ``desk.group``."""
-    low, high, row = desk.low[0], desk.high[0], desk.row[0]
-    copy_into(low, 0, space.codes[desk.group[0]], len(low))
+def group_cost(costs, space, scratch, size):
+    """Weighted NCP of ``scratch.group``."""
+    low, high, row = scratch.low[0], scratch.high[0], scratch.row[0]
+    copy_into(low, 0, space.codes[scratch.group[0]], len(low))
     copy_into(high, 0, low, len(low))
     for i in range(1, size):
         for a in range(len(low)):
-            code = space.codes[desk.group[i], a]
+            code = space.codes[scratch.group[i], a]
             low[a] = min(low[a], code)
             high[a] = max(high[a], code)
-    fill_row(costs, space, low, high, desk.group, size, row)
-    return reach(costs, space, row, low, high, desk.group[0])
+    fill_row(costs, space, low, high, scratch.group, size, row)
+    return reach(costs, space, row, low, high, scratch.group[0])
 
 
 @kernel(**BORROWED)
-def ascend(costs, space, desk, weights, points, size, budget, groups, settled):
+def ascend(costs, space, scratch, weights, points, size, budget, groups, slack_exact):
     """Raise the weight of each of the points, in turn, by its slack.
 
     The slack is what the weight may rise before some group with the point weighs more
-    than it costs. ``settled[p]`` tells whether it was found exactly.
+    than it costs. ``slack_exact[p]`` tells whether it was found exactly.
     """
     for i in range(len(points)):
         p = points[i]
-        slack, exact = _slack(costs, space, desk, weights, p, size, budget, groups)
-        settled[p] = exact
+        slack, exact = _slack(costs, space, scratch, weights, p, size, budget, groups)
+        slack_exact[p] = exact
         _move(space, weights, p, max(0.0, slack))
 
 
 @inner_borrowed
-def _slack(costs, space, desk, weights, point, size, budget, groups):
+def _slack(costs, space, scratch, weights, point, size, budget, groups):
     """What the weight of the point may rise at least, and whether that is exact.
 
     ``groups[point]`` is the tightest group found so far: looked at first, with as
@@ -158,31 +160,31 @@ def _slack(costs, space, desk, weights, point, size, budget, groups):
         j = groups[point, i]
         known += j == point
         total += weights.y[j]
-        desk.group[i] = j
-    slack = (size * group_cost(costs, space, desk, size) - total) / known
-    settled = True
+        scratch.group[i] = j
+    slack = (size * group_cost(costs, space, scratch, size) - total) / known
+    slack_exact = True
     most = min(size, space.count[point], space.cap[space.value[point]])
     for turn in range(most + 1):
         copies = known if turn == 0 else turn
         if slack < NEARLY * weights.y[point]:
-            return 0.0, settled  # the weight is as good as fixed by a group
+            return 0.0, slack_exact  # the weight is as good as fixed by a group
         if turn == known:
             continue
-        desk.group[0] = -1
+        scratch.group[0] = -1
         bound, _, met = cheapest_group(
-            costs, space, desk, weights, point, copies, size, copies * slack, budget
+            costs, space, scratch, weights, point, copies, size, copies * slack, budget
         )
-        if desk.group[0] >= 0:
-            copy_into(groups[point], 0, desk.group, size)
-        settled = settled and met
+        if scratch.group[0] >= 0:
+            copy_into(groups[point], 0, scratch.group, size)
+        slack_exact = slack_exact and met
         slack = min(slack, bound / copies)
-    return slack, settled
+    return slack, slack_exact
 
 
 @inner_borrowed
 def _move(space, weights, point, step):
     weights.y[point] += step
     leaf = space.leaf_of[point]
-    knot = space.knot_of[point]
+    block = space.block_of[point]
     weights.leaf[leaf] = max(weights.leaf[leaf], weights.y[point])
-    weights.knot[knot] = max(weights.knot[knot], weights.y[point])
+    weights.block[block] = max(weights.block[block], weights.y[point])

@@ -24,15 +24,15 @@ TINY = 1e-12
 
 
 class Weights(NamedTuple):
-    """The weight y of a record of each point, and what it is at most in leaves and knots."""
+    """The weight y of a record of each point, and what it is at most in leaves and blocks."""
 
     y: np.ndarray  # float64 (D,)
     leaf: np.ndarray  # float64 (L,)
-    knot: np.ndarray  # float64 (G,)
+    block: np.ndarray  # float64 (G,)
     box: np.ndarray  # float64 (D,): at most the NCP of any group with the point
 
 
-class Desk(NamedTuple):
+class SearchScratch(NamedTuple):
     """Scratch of one thread. Row n of each array belongs to level n of the search."""
 
     row: np.ndarray  # float64 (levels, codes)
@@ -50,70 +50,70 @@ class Desk(NamedTuple):
     used: np.ndarray  # int64 (V,): members of each sensitive value
     top: np.ndarray  # int64 (size,): points of the largest weights passed, largest first
     top_sum: np.ndarray  # float64 (1,): sum of those weights
-    to_come: np.ndarray  # float64 (G,): largest weight of each knot and all after it
+    to_come: np.ndarray  # float64 (G,): largest weight of each block and all after it
     found: np.ndarray  # int64 (D,): points near the record
     found_reach: np.ndarray  # float64 (D,)
     group: np.ndarray  # int64 (size,): members of the best group
 
 
 @inner_borrowed
-def cheapest_group(costs, space, desk, weights, point, copies, size, best, budget):
+def cheapest_group(costs, space, scratch, weights, point, copies, size, best, budget):
     """Lower bound of ``size * NCP(S) - y(S)`` over groups S with exactly these copies of the point.
 
     ``best`` is the value of a group that is known; groups that are no better are not
-    looked for, and ``desk.group`` holds the members if a better one was found.
+    looked for, and ``scratch.group`` holds the members if a better one was found.
     ``budget`` counts the candidates to look at, after those around the root.
     Returns the bound, the least value found, and whether they are the same.
     """
     y = weights.y
     need = size - copies
-    desk.chosen[0] = point
-    desk.used[:] = 0
-    desk.used[space.value[point]] = copies
-    desk.need[0] = need
-    desk.gained[0] = copies * y[point]
-    copy_into(desk.low[0], 0, space.codes[point], space.codes.shape[1])
-    copy_into(desk.high[0], 0, space.codes[point], space.codes.shape[1])
-    fill_row(costs, space, desk.low[0], desk.high[0], desk.chosen, 1, desk.row[0])
+    scratch.chosen[0] = point
+    scratch.used[:] = 0
+    scratch.used[space.value[point]] = copies
+    scratch.need[0] = need
+    scratch.gained[0] = copies * y[point]
+    copy_into(scratch.low[0], 0, space.codes[point], space.codes.shape[1])
+    copy_into(scratch.high[0], 0, space.codes[point], space.codes.shape[1])
+    fill_row(costs, space, scratch.low[0], scratch.high[0], scratch.chosen, 1, scratch.row[0])
     if need == 0:
-        alone = reach(costs, space, desk.row[0], desk.low[0], desk.high[0], point)
-        value = size * alone - desk.gained[0]
+        alone = reach(costs, space, scratch.row[0], scratch.low[0], scratch.high[0], point)
+        value = size * alone - scratch.gained[0]
         if value < best:
             best = value
-            desk.group[:] = point
+            scratch.group[:] = point
         return best, best, True
-    found = _gather(costs, space, desk, weights, point, size, best)
-    outside = _open_root(space, desk, y, found, size)
-    best = _attained(costs, space, desk, y, 0, copies, size, best)
-    inside, best = _descend(costs, space, desk, weights, copies, size, best, budget)
+    found = _gather(costs, space, scratch, weights, point, size, best)
+    outside = _open_root(space, scratch, y, found, size)
+    best = _attained(costs, space, scratch, y, 0, copies, size, best)
+    inside, best = _descend(costs, space, scratch, weights, copies, size, best, budget)
     bound = min(inside, outside)
     return min(bound, best), best, bound >= best - TINY
 
 
 @inner_borrowed
-def _gather(costs, space, desk, weights, point, size, best):
-    """Points that may be in a group better than the best, into ``desk.found``; how many.
+def _gather(costs, space, scratch, weights, point, size, best):
+    """Points that may be in a group better than the best, into ``scratch.found``; how many.
 
     With a member at distance d, ``size * d`` less its own weight, those of the
     chosen and those of the others must stay below the best. The others are
-    points found already or points of this knot and later ones, which come in
+    points found already or points of this block and later ones, which come in
     shells of falling weight: so few heavy points do not spoil the bound for all.
     """
-    row, low, high = desk.row[0], desk.low[0], desk.high[0]
-    full = space.cap[space.value[point]] <= desk.used[space.value[point]]
-    _heaviest_to_come(desk, weights)
+    row, low, high = scratch.row[0], scratch.low[0], scratch.high[0]
+    full = space.cap[space.value[point]] <= scratch.used[space.value[point]]
+    _heaviest_to_come(scratch, weights)
     found = 0
     passed = 0
     last = np.inf
-    for g in range(len(space.knot) - 1):
-        if desk.to_come[g] < LIGHTER * last:
-            last = desk.to_come[g]
-            found, passed = _tighten(space, desk, weights.y, found, size, best, last)
-        limit = best + desk.gained[0] + _cover(desk, weights.y, passed, desk.to_come[g])
-        near = least_reach(costs, space, row, low, high, space.knot_low[g], space.knot_high[g])
-        if size * near >= limit + weights.knot[g]:
+    for g in range(len(space.block) - 1):
+        if scratch.to_come[g] < LIGHTER * last:
+            last = scratch.to_come[g]
+            found, passed = _tighten(space, scratch, weights.y, found, size, best, last)
+        limit = best + scratch.gained[0] + _cover(scratch, weights.y, passed, scratch.to_come[g])
+        near = least_reach(costs, space, row, low, high, space.block_low[g], space.block_high[g])
+        if size * near >= limit + weights.block[g]:
             continue
-        for b in range(space.knot[g], space.knot[g + 1]):
+        for b in range(space.block[g], space.block[g + 1]):
             near = least_reach(costs, space, row, low, high, space.leaf_low[b], space.leaf_high[b])
             if size * near >= limit + weights.leaf[b]:
                 continue
@@ -123,51 +123,53 @@ def _gather(costs, space, desk, weights, point, size, best):
                     continue
                 if full and space.value[j] == space.value[point]:
                     continue
-                desk.found[found] = j
-                desk.found_reach[found] = far
+                scratch.found[found] = j
+                scratch.found_reach[found] = far
                 found += 1
-                passed = _pass(space, desk, weights.y, j, space.count[j], passed, desk.need[0] - 1)
-    found, _ = _tighten(space, desk, weights.y, found, size, best, 0.0)
+                passed = _pass(
+                    space, scratch, weights.y, j, space.count[j], passed, scratch.need[0] - 1
+                )
+    found, _ = _tighten(space, scratch, weights.y, found, size, best, 0.0)
     return found
 
 
 @inner_borrowed
-def _heaviest_to_come(desk, weights):
-    """Largest weight of each knot and all after it."""
+def _heaviest_to_come(scratch, weights):
+    """Largest weight of each block and all after it."""
     largest = 0.0
-    for g in range(len(weights.knot) - 1, -1, -1):
-        largest = max(largest, weights.knot[g])
-        desk.to_come[g] = largest
+    for g in range(len(weights.block) - 1, -1, -1):
+        largest = max(largest, weights.block[g])
+        scratch.to_come[g] = largest
 
 
 @inner_borrowed
-def _cover(desk, y, passed, to_come):
+def _cover(scratch, y, passed, to_come):
     """What the others weigh at most: points passed, or as heavy as the heaviest to come."""
-    others = desk.need[0] - 1
+    others = scratch.need[0] - 1
     cover = 0.0
     for i in range(others):
-        if i >= passed or y[desk.top[i]] <= to_come:
+        if i >= passed or y[scratch.top[i]] <= to_come:
             return cover + (others - i) * to_come
-        cover += y[desk.top[i]]
+        cover += y[scratch.top[i]]
     return cover
 
 
 @inner_borrowed
-def _tighten(space, desk, y, found, size, best, to_come):
+def _tighten(space, scratch, y, found, size, best, to_come):
     """Drop points again, now that heavier ones have gone; how many are left, and passed."""
     while True:
         passed = 0
-        desk.top_sum[0] = 0.0
+        scratch.top_sum[0] = 0.0
         for i in range(found):
-            j = desk.found[i]
-            passed = _pass(space, desk, y, j, space.count[j], passed, desk.need[0] - 1)
-        limit = best + desk.gained[0] + _cover(desk, y, passed, to_come)
+            j = scratch.found[i]
+            passed = _pass(space, scratch, y, j, space.count[j], passed, scratch.need[0] - 1)
+        limit = best + scratch.gained[0] + _cover(scratch, y, passed, to_come)
         kept = 0
         for i in range(found):
-            j = desk.found[i]
-            if size * desk.found_reach[i] < limit + y[j]:
-                desk.found[kept] = j
-                desk.found_reach[kept] = desk.found_reach[i]
+            j = scratch.found[i]
+            if size * scratch.found_reach[i] < limit + y[j]:
+                scratch.found[kept] = j
+                scratch.found_reach[kept] = scratch.found_reach[i]
                 kept += 1
         if kept == found:
             return found, passed
@@ -175,198 +177,200 @@ def _tighten(space, desk, y, found, size, best, to_come):
 
 
 @inner_borrowed
-def _pass(space, desk, y, point, copies, passed, most):
+def _pass(space, scratch, y, point, copies, passed, most):
     """Take a point's copies into the `most` largest weights that a group may hold together.
 
     The sets that keep to the caps are a matroid, so that one exchange a copy
     keeps the sum the largest. Returns how many weights are held.
     """
     value = space.value[point]
-    room = space.cap[value] - desk.used[value]
+    room = space.cap[value] - scratch.used[value]
     weight = y[point]
     for _ in range(min(copies, room)):
-        if passed == most and (most == 0 or weight <= y[desk.top[most - 1]]):
+        if passed == most and (most == 0 or weight <= y[scratch.top[most - 1]]):
             return passed
         same = 0
         last_same = -1
         if room < most:
             for i in range(passed):
-                if space.value[desk.top[i]] == value:
+                if space.value[scratch.top[i]] == value:
                     same += 1
                     last_same = i
         gap = passed
         if room < most and same == room:
-            if weight <= y[desk.top[last_same]]:
+            if weight <= y[scratch.top[last_same]]:
                 return passed
             gap = last_same
         elif passed == most:
             gap = most - 1
         if gap < passed:
-            desk.top_sum[0] -= y[desk.top[gap]]
+            scratch.top_sum[0] -= y[scratch.top[gap]]
         else:
             passed += 1
-        desk.top_sum[0] += weight
-        while gap > 0 and y[desk.top[gap - 1]] < weight:
-            desk.top[gap] = desk.top[gap - 1]
+        scratch.top_sum[0] += weight
+        while gap > 0 and y[scratch.top[gap - 1]] < weight:
+            scratch.top[gap] = scratch.top[gap - 1]
             gap -= 1
-        desk.top[gap] = point
+        scratch.top[gap] = point
     return passed
 
 
 @inner_borrowed
-def _open_root(space, desk, y, found, size):
+def _open_root(space, scratch, y, found, size):
     """Candidates of the root, nearest first; the bound of those that find no room."""
-    sort_by_reach(desk.found_reach, desk.found, found)
-    room = desk.point.shape[1]
-    desk.length[0] = min(found, room)
-    desk.cursor[0] = 0
+    sort_by_reach(scratch.found_reach, scratch.found, found)
+    room = scratch.point.shape[1]
+    scratch.length[0] = min(found, room)
+    scratch.cursor[0] = 0
     passed = 0
-    desk.top_sum[0] = 0.0
+    scratch.top_sum[0] = 0.0
     outside = np.inf
     for i in range(found):
-        j = desk.found[i]
-        far = desk.found_reach[i]
-        least, passed = _least(space, desk, y, 0, size, j, far, space.count[j], passed)
+        j = scratch.found[i]
+        far = scratch.found_reach[i]
+        least, passed = _least(space, scratch, y, 0, size, j, far, space.count[j], passed)
         if i >= room:
             outside = min(outside, least)
             continue
-        desk.point[0, i] = j
-        desk.left[0, i] = space.count[j]
-        desk.reach[0, i] = far
-        desk.least[0, i] = least
+        scratch.point[0, i] = j
+        scratch.left[0, i] = space.count[j]
+        scratch.reach[0, i] = far
+        scratch.least[0, i] = least
     return outside
 
 
 @inner_borrowed
-def _least(space, desk, y, level, size, point, far, copies, passed):
+def _least(space, scratch, y, level, size, point, far, copies, passed):
     """Bound where this candidate is the farthest member, and the weights passed so far."""
-    others = desk.need[level] - 1
-    passed = _pass(space, desk, y, point, copies - 1, passed, others)
+    others = scratch.need[level] - 1
+    passed = _pass(space, scratch, y, point, copies - 1, passed, others)
     least = np.inf
     if passed == others:
-        least = size * far - desk.gained[level] - y[point] - desk.top_sum[0]
-    passed = _pass(space, desk, y, point, 1, passed, others)
+        least = size * far - scratch.gained[level] - y[point] - scratch.top_sum[0]
+    passed = _pass(space, scratch, y, point, 1, passed, others)
     return least, passed
 
 
 @inner_borrowed
-def _attained(costs, space, desk, y, level, copies, size, best):
+def _attained(costs, space, scratch, y, level, copies, size, best):
     """The best group whose last members do not widen the box, or of which one is left to choose."""
-    single = desk.need[level] == 1
-    row, low, high = desk.row[level], desk.low[level], desk.high[level]
-    base = reach(costs, space, row, low, high, desk.chosen[level])
-    for i in range(desk.length[level]):
-        if not single and desk.reach[level, i] > base + TINY:
+    single = scratch.need[level] == 1
+    row, low, high = scratch.row[level], scratch.low[level], scratch.high[level]
+    base = reach(costs, space, row, low, high, scratch.chosen[level])
+    for i in range(scratch.length[level]):
+        if not single and scratch.reach[level, i] > base + TINY:
             break
-        if desk.least[level, i] < best:
-            passed, value = _complete(space, desk, y, level, size, i)
+        if scratch.least[level, i] < best:
+            passed, value = _complete(space, scratch, y, level, size, i)
             if value < best:
                 best = value
-                _keep_group(desk, level, copies, i, passed)
+                _keep_group(scratch, level, copies, i, passed)
     return best
 
 
 @inner_borrowed
-def _complete(space, desk, y, level, size, at):
-    """Value of the group of candidate `at` and the largest before it, which are ``desk.top``."""
-    point = desk.point[level, at]
-    others = desk.need[level] - 1
-    desk.used[space.value[point]] += 1
+def _complete(space, scratch, y, level, size, at):
+    """Value of the group of candidate `at` and the largest before it, which are ``scratch.top``."""
+    point = scratch.point[level, at]
+    others = scratch.need[level] - 1
+    scratch.used[space.value[point]] += 1
     passed = 0
-    desk.top_sum[0] = 0.0
-    value = size * desk.reach[level, at] - desk.gained[level] - y[point]
+    scratch.top_sum[0] = 0.0
+    value = size * scratch.reach[level, at] - scratch.gained[level] - y[point]
     if others:
         for i in range(at + 1):
-            left = desk.left[level, i] - (1 if i == at else 0)
-            passed = _pass(space, desk, y, desk.point[level, i], left, passed, others)
-    value -= desk.top_sum[0]
-    desk.used[space.value[point]] -= 1
+            left = scratch.left[level, i] - (1 if i == at else 0)
+            passed = _pass(space, scratch, y, scratch.point[level, i], left, passed, others)
+    value -= scratch.top_sum[0]
+    scratch.used[space.value[point]] -= 1
     return passed, value if passed == others else np.inf
 
 
 @inner_borrowed
-def _keep_group(desk, level, copies, at, passed):
+def _keep_group(scratch, level, copies, at, passed):
     """Write the members chosen so far, the candidate `at` and those that `_complete` found."""
-    desk.group[:copies] = desk.chosen[0]
+    scratch.group[:copies] = scratch.chosen[0]
     for n in range(1, level + 1):
-        desk.group[copies + n - 1] = desk.chosen[n]
+        scratch.group[copies + n - 1] = scratch.chosen[n]
     place = copies + level
-    desk.group[place] = desk.point[level, at]
-    copy_into(desk.group, place + 1, desk.top, passed)
+    scratch.group[place] = scratch.point[level, at]
+    copy_into(scratch.group, place + 1, scratch.top, passed)
 
 
 @inner_borrowed
-def _descend(costs, space, desk, weights, copies, size, best, budget):
+def _descend(costs, space, scratch, weights, copies, size, best, budget):
     """Depth-first from the root; returns the bound of what was left open, and the best value."""
     y = weights.y
-    levels = len(desk.length)
+    levels = len(scratch.length)
     level = 0
     spent = 0
     unseen = np.inf
     while level >= 0:
-        at = desk.cursor[level]
-        if at == desk.length[level] or desk.need[level] == 1:
-            desk.used[space.value[desk.chosen[level]]] -= 1
+        at = scratch.cursor[level]
+        if at == scratch.length[level] or scratch.need[level] == 1:
+            scratch.used[space.value[scratch.chosen[level]]] -= 1
             level -= 1
             continue
-        desk.cursor[level] = at + 1
-        if desk.least[level, at] >= best - TINY:
+        scratch.cursor[level] = at + 1
+        if scratch.least[level, at] >= best - TINY:
             continue
         if spent >= budget or level + 1 == levels:
-            unseen = min(unseen, desk.least[level, at])
+            unseen = min(unseen, scratch.least[level, at])
             continue
         spent += at + 1
-        _open(costs, space, desk, weights, level, at, size, best)
+        _open(costs, space, scratch, weights, level, at, size, best)
         level += 1
-        best = _attained(costs, space, desk, y, level, copies, size, best)
+        best = _attained(costs, space, scratch, y, level, copies, size, best)
     return unseen, best
 
 
 @inner_borrowed
-def _open(costs, space, desk, weights, level, at, size, best):
+def _open(costs, space, scratch, weights, level, at, size, best):
     """Make candidate `at` a member: the next level, whose candidates are those before it."""
     y = weights.y
     below = level + 1
-    point = desk.point[level, at]
-    desk.chosen[below] = point
-    desk.used[space.value[point]] += 1
-    desk.need[below] = desk.need[level] - 1
-    desk.gained[below] = desk.gained[level] + y[point]
-    desk.cursor[below] = 0
-    for a in range(desk.low.shape[1]):
-        desk.low[below, a] = min(desk.low[level, a], space.codes[point, a])
-        desk.high[below, a] = max(desk.high[level, a], space.codes[point, a])
-    row, low, high = desk.row[below], desk.low[below], desk.high[below]
-    fill_row(costs, space, low, high, desk.chosen, below + 1, row)
+    point = scratch.point[level, at]
+    scratch.chosen[below] = point
+    scratch.used[space.value[point]] += 1
+    scratch.need[below] = scratch.need[level] - 1
+    scratch.gained[below] = scratch.gained[level] + y[point]
+    scratch.cursor[below] = 0
+    for a in range(scratch.low.shape[1]):
+        scratch.low[below, a] = min(scratch.low[level, a], space.codes[point, a])
+        scratch.high[below, a] = max(scratch.high[level, a], space.codes[point, a])
+    row, low, high = scratch.row[below], scratch.low[below], scratch.high[below]
+    fill_row(costs, space, low, high, scratch.chosen, below + 1, row)
     # what the members still to choose weigh at most: the bound of `at`, solved for it
-    cover = size * desk.reach[level, at] - desk.gained[below] - desk.least[level, at]
-    limit = (best + desk.gained[below] + cover) / size
+    cover = size * scratch.reach[level, at] - scratch.gained[below] - scratch.least[level, at]
+    limit = (best + scratch.gained[below] + cover) / size
     kept = 0
     for i in range(at + 1):
-        left = desk.left[level, i] - (1 if i == at else 0)
-        j = desk.point[level, i]
-        if left == 0 or desk.used[space.value[j]] >= space.cap[space.value[j]]:
+        left = scratch.left[level, i] - (1 if i == at else 0)
+        j = scratch.point[level, i]
+        if left == 0 or scratch.used[space.value[j]] >= space.cap[space.value[j]]:
             continue
         far = max(weights.box[j], reach(costs, space, row, low, high, j))
         if far < limit:
-            desk.point[below, kept] = j
-            desk.left[below, kept] = left
-            desk.reach[below, kept] = far
+            scratch.point[below, kept] = j
+            scratch.left[below, kept] = left
+            scratch.reach[below, kept] = far
             kept += 1
-    desk.length[below] = kept
-    if desk.need[below] > 1:
-        _sort(desk, below, kept)
+    scratch.length[below] = kept
+    if scratch.need[below] > 1:
+        _sort(scratch, below, kept)
     passed = 0
-    desk.top_sum[0] = 0.0
+    scratch.top_sum[0] = 0.0
     for i in range(kept):
-        j, far, left = desk.point[below, i], desk.reach[below, i], desk.left[below, i]
-        desk.least[below, i], passed = _least(space, desk, y, below, size, j, far, left, passed)
+        j, far, left = scratch.point[below, i], scratch.reach[below, i], scratch.left[below, i]
+        scratch.least[below, i], passed = _least(
+            space, scratch, y, below, size, j, far, left, passed
+        )
 
 
 @inner_borrowed
-def _sort(desk, level, length):
+def _sort(scratch, level, length):
     """Shell sort of the candidates of a level, nearest first."""
-    point, left, distance = desk.point[level], desk.left[level], desk.reach[level]
+    point, left, distance = scratch.point[level], scratch.left[level], scratch.reach[level]
     gap = 1
     while 9 * gap < 4 * length:
         gap = 9 * gap // 4 + 1

@@ -161,7 +161,7 @@ def _count(side, c, mark, stamp, marks, first, size):
 
 
 @inner_kernel
-def _settled(side, c, mark, stamp, found):
+def _all_known(side, c, mark, stamp, found):
     """Whether it is known of all rows reached that they can be exposed, and can be hidden."""
     for row in range(side.offsets[c], side.offsets[c + 1]):
         if mark[side.rest[row]] == stamp:
@@ -227,7 +227,7 @@ def _judge(left, i, right, j, bits, k, size, marks, stamp, found):
     _count(right, j, marks.right, stamp, marks, left.records.shape[1], size)
     least = marks.totals.min()
     if least >= found.smallest[0]:
-        both = _settled(left, i, marks.left, stamp, found) and _settled(
+        both = _all_known(left, i, marks.left, stamp, found) and _all_known(
             right, j, marks.right, stamp, found
         )
         if both and least < k:

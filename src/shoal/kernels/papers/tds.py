@@ -119,7 +119,7 @@ def _lower(least, first, last, value):
 
 
 @inner_borrowed
-def _settle(least, broken):
+def _accumulate(least, broken):
     """Windows down to single places, and differences up to counts."""
     for level in range(len(least) - 1, 0, -1):
         half = 1 << (level - 1)
@@ -162,7 +162,7 @@ def judge_splits(gathered, found, codes, low, judge, broken, least):
                     broken[first] += 1
                     broken[last + 1] -= 1
                 code = following
-    _settle(least, broken)
+    _accumulate(least, broken)
 
 
 @kernel(**BORROWED)

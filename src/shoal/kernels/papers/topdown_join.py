@@ -152,7 +152,7 @@ def _lend(groups, h, g, rows, lent):
 
 
 @kernel
-def settle(groups, k, reach, costs, codes, box, trial, lent):
+def join_small(groups, k, reach, costs, codes, box, trial, lent):
     """Bring every group to k records, those of the tree's front first: merge or borrow."""
     for g in range(len(groups.size)):
         groups.loss[g] = _cover(groups, g, costs, codes, box)

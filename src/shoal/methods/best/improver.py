@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from shoal.encoding.classes import class_ids
 from shoal.encoding.table import EncodedTable, Partition
-from shoal.kernels.best.growing import new_bed
-from shoal.kernels.best.guillotine import cut_tree, new_bench, rebuild_parts
+from shoal.kernels.best.growing import new_grow_scratch
+from shoal.kernels.best.guillotine import cut_tree, new_cut_scratch, rebuild_parts
 from shoal.kernels.best.lanes import exchange_region, lane_of
 from shoal.kernels.best.neighbours import no_neighbours, note_neighbours
 from shoal.kernels.best.pricing import new_box, prices_of
@@ -32,7 +32,7 @@ from shoal.kernels.best.search import (
     search_region,
 )
 from shoal.kernels.best.tally import new_tally, secrets_of
-from shoal.kernels.best.trades import new_market
+from shoal.kernels.best.trades import new_trade_scratch
 from shoal.kernels.curve import keys_along
 from shoal.kernels.random import random_state
 from shoal.kernels.sorting import order_of_keys
@@ -127,15 +127,15 @@ class Improver:
         ends = np.empty(n + 1, dtype=np.int64)
         tally = new_tally(self.secrets)
         common = (self.prices, self.records, self.secrets, tally)
-        bench = new_bench(self.prices, n)
-        parts = cut_tree(*common, bench, members, LEAF * self.least, ends)
+        cut_scratch = new_cut_scratch(self.prices, n)
+        parts = cut_tree(*common, cut_scratch, members, LEAF * self.least, ends)
         largest = int(np.diff(ends[:parts], prepend=0).max())
         out, out_ends = np.empty(n, dtype=np.int64), np.empty(n + 1, dtype=np.int64)
         draft = np.empty(largest, dtype=np.int64), np.empty(largest + 1, dtype=np.int64)
-        bed = new_bed(self.prices, self.secrets, largest)
+        grow_scratch = new_grow_scratch(self.prices, self.secrets, largest)
         groups = rebuild_parts(
-            *common, bench, bed, random_state(self.seed), TRIES, members, ends, parts, *draft,
-            out, out_ends,
+            *common, cut_scratch, grow_scratch, random_state(self.seed), TRIES, members, ends,
+            parts, *draft, out, out_ends,
         )  # fmt: skip
         return Partition(out, np.concatenate([[0], out_ends[:groups]]))
 
@@ -196,7 +196,7 @@ class Improver:
         self.mean = n / partition.groups
         largest = int(partition.sizes.max())
         records = min(n, max(64, 4 * WIDEST * self.least, 2 * largest))
-        self._scratch = [self._bench(records) for _ in range(self.regions)]
+        self._scratch = [self._new_scratch(records) for _ in range(self.regions)]
 
     def improve(
         self, steps: int, rounds: int, watch: Callable[[int, float], None], until: float | None
@@ -217,13 +217,13 @@ class Improver:
         if self.total > total:
             self._link(Partition.from_group_ids(best))
 
-    def _bench(self, records: int) -> tuple[Any, ...]:
+    def _new_scratch(self, records: int) -> tuple[Any, ...]:
         return (
             new_tally(self.secrets),
-            new_bench(self.prices, records),
-            new_bed(self.prices, self.secrets, records),
+            new_cut_scratch(self.prices, records),
+            new_grow_scratch(self.prices, self.secrets, records),
             new_cores(self.prices, WIDEST, records),
-            new_market(self.prices, records),
+            new_trade_scratch(self.prices, records),
             new_pool(records),
         )
 
@@ -241,16 +241,16 @@ class Improver:
         lane = self._lane() if trades else _NO_LANE
 
         def work(region: int) -> float:
-            tally, bench, bed, cores, market, pool = self._scratch[region]
+            tally, cut_scratch, grow_scratch, cores, trade_scratch, pool = self._scratch[region]
             random = random_state(self.seed, self.rounds, region)
             gained: float = search_region(
-                self.prices, self.records, self.secrets, tally, bench, bed, cores, market,
-                graph, self.groups, pool, random, region, each, hot, *moves,
+                self.prices, self.records, self.secrets, tally, cut_scratch, grow_scratch, cores,
+                trade_scratch, graph, self.groups, pool, random, region, each, hot, *moves,
             )  # fmt: skip
             if trades:
                 gained += exchange_region(
-                    self.prices, self.records, self.secrets, market, self.groups, lane, random,
-                    region, trades,
+                    self.prices, self.records, self.secrets, trade_scratch, self.groups, lane,
+                    random, region, trades,
                 )  # fmt: skip
             return gained
 
@@ -263,7 +263,7 @@ class Improver:
         order = self._orders[(self.rounds + 1) % len(self._orders)]
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
-        lane: Ids = lane_of(self.secrets.kin, place[self._near().point])
+        lane: Ids = lane_of(self.secrets.kind_of, place[self._near().point])
         return lane
 
     def _divide(self, used: NDArray[np.bool_]) -> None:

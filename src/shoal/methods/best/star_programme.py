@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from shoal.encoding.classes import class_ids
 from shoal.encoding.table import EncodedTable, Partition
-from shoal.kernels.best.star_programme import Flow, divide_kinds, raise_dues, round_parts
+from shoal.kernels.best.star_programme import Programme, divide_kinds, raise_dues, round_parts
 from shoal.kernels.threads import on_threads
 
-__all__ = ["StarFlow", "cells_of_patterns", "kept_by"]
+__all__ = ["StarProgramme", "cells_of_patterns", "kept_by"]
 
 Ids = NDArray[np.int64]
 
@@ -56,7 +56,7 @@ def cells_of_patterns(table: EncodedTable) -> tuple[NDArray[np.int32], NDArray[n
     return cell, price, first
 
 
-class StarFlow:
+class StarProgramme:
     """The programme of a table with one sensitive column, and how far it is solved."""
 
     def __init__(self, table: EncodedTable, share: Fraction, ceiling: float = math.inf) -> None:
@@ -76,7 +76,7 @@ class StarFlow:
         unit = max(float(table.costs.weight.sum()) / len(table.qi), 1e-12)
         limit = float(1 / share)
         threads = 2 if key.size >= LONG else 1
-        self.flow = Flow(
+        self.programme = Programme(
             pair=pair.reshape(key.shape).astype(np.int32),
             records=self.kinds.sizes.astype(np.float64),
             price=price,
@@ -92,36 +92,38 @@ class StarFlow:
             goal=np.zeros((threads, len(price))),
         )
         self._set_strides(unit)
-        self.flow.part[:, -1] = 1.0
+        self.programme.part[:, -1] = 1.0
         self.bound = 0.0
 
     def _set_strides(self, unit: float) -> None:
         """Smaller steps of the dues where many records could come."""
-        flow = self.flow
-        records = np.repeat(flow.records, len(flow.price))
-        most = np.bincount(flow.pair.reshape(-1), weights=records, minlength=len(flow.due))
-        cell = np.repeat(np.add.reduceat(most, flow.start[:-1]), np.diff(flow.start))
-        flow.stride[:] = unit / PACE / np.maximum(1.0, (flow.share - 2) * most + cell)
+        programme = self.programme
+        records = np.repeat(programme.records, len(programme.price))
+        most = np.bincount(
+            programme.pair.reshape(-1), weights=records, minlength=len(programme.due)
+        )
+        cell = np.repeat(np.add.reduceat(most, programme.start[:-1]), np.diff(programme.start))
+        programme.stride[:] = unit / PACE / np.maximum(1.0, (programme.share - 2) * most + cell)
 
     @property
     def pace(self) -> float:
         """Microseconds of a step on two cores."""
-        return 100.0 + 0.01 * self.flow.pair.size
+        return 100.0 + 0.01 * self.programme.pair.size
 
     def solve(self, steps: int, until: float | None = None) -> None:
         """Come nearer to the solution by so many steps, or up to the moment `until`."""
-        flow = self.flow
-        kinds, cells = len(flow.records), len(flow.start) - 1
-        threads = len(flow.load)
+        programme = self.programme
+        kinds, cells = len(programme.records), len(programme.start) - 1
+        threads = len(programme.load)
         borders = [kinds * t // threads for t in range(threads + 1)]
         for step in range(steps):
             found = on_threads(
-                lambda t: divide_kinds(flow, borders[t], borders[t + 1], t), range(threads)
+                lambda t: divide_kinds(programme, borders[t], borders[t + 1], t), range(threads)
             )
             self.bound = max(self.bound, sum(found))
             half = cells // threads
             on_threads(
-                lambda begin, end: raise_dues(flow, begin, end),
+                lambda begin, end: raise_dues(programme, begin, end),
                 [half * t for t in range(threads)],
                 [*(half * t for t in range(1, threads)), cells],
             )
@@ -131,5 +133,5 @@ class StarFlow:
     def patterns(self) -> Ids:
         """A pattern for each record, near to the solution; cells may just fail."""
         found = np.zeros(len(self.kinds.order), dtype=np.int64)
-        round_parts(self.flow, self.kinds.offsets, self.kinds.order, found)
+        round_parts(self.programme, self.kinds.offsets, self.kinds.order, found)
         return found

@@ -20,13 +20,13 @@ from shoal.kernels.best.star_search import (
     Cells,
     Trail,
     count_cells,
+    satisfy_cells,
     search_patterns,
-    settle,
 )
 from shoal.kernels.grouping import dense_ids
 from shoal.kernels.random import random_state
 from shoal.methods.best.improver import shares
-from shoal.methods.best.star_programme import StarFlow, cells_of_patterns, kept_by
+from shoal.methods.best.star_programme import StarProgramme, cells_of_patterns, kept_by
 from shoal.models import AlphaK, FrequencyL, KAnonymity, UniqueDistinctL
 from shoal.models.base import Model
 
@@ -39,11 +39,11 @@ MOST_ENTRIES = 80_000_000
 MOST_ATTRIBUTES = 12
 HEAT = 0.5
 """Temperature at the beginning, in stars; it falls to 0."""
-FLOW_HEAT = 0.05
+PROGRAMME_HEAT = 0.05
 """The same after a linear programme, whose solution more heat would only melt."""
 FLOW_SHARE = 0.7
 """Of the time that there is, what goes into the linear programme."""
-FEWEST, MOST_FLOW = 120, 3_000
+FEWEST, MOST_PROGRAMME_STEPS = 120, 3_000
 """Steps of the linear programme, at least and at most."""
 
 
@@ -93,9 +93,9 @@ class StarImprover:
         self.rounds = 0
         self.total = np.inf
         patterns = _patterns_of(table, start)
-        self.flow = None
+        self.programme = None
         if asked.share < asked.whole:
-            self.flow = StarFlow(table, Fraction(asked.share, asked.whole))
+            self.programme = StarProgramme(table, Fraction(asked.share, asked.whole))
         self.active = self._starred(patterns)
         self.cells, self.pattern = _cells(table, asked, self.active)
         self.by_price = np.argsort(self.cells.price[self.pattern], kind="stable")
@@ -131,7 +131,7 @@ class StarImprover:
         """Records that have a star to lose; with the linear programme, all that it looks at."""
         if not len(self.active):
             return 0
-        return len(self.active) if self.flow is None else self.table.n
+        return len(self.active) if self.programme is None else self.table.n
 
     def improve(
         self, steps: int, rounds: int, watch: Callable[[int, float], None], until: float | None
@@ -141,9 +141,9 @@ class StarImprover:
         Where there is a linear programme, most of the time goes into coming nearer to its
         solution; the search then only mends what whole records make of it.
         """
-        if self.flow is not None:
+        if self.programme is not None:
             budget = FLOW_SHARE * steps * self.pace
-            self._follow(self.flow, max(FEWEST, int(budget / self.flow.pace)), until)
+            self._follow(self.programme, max(FEWEST, int(budget / self.programme.pace)), until)
             steps = int(steps * (1 - FLOW_SHARE))
         best, total = self.cells.now.copy(), self.total
         each = max(1, steps // rounds)
@@ -158,34 +158,36 @@ class StarImprover:
         if self.total > total:
             self._begin(best)
 
-    def _follow(self, flow: StarFlow, steps: int, until: float | None) -> None:
+    def _follow(self, programme: StarProgramme, steps: int, until: float | None) -> None:
         """Take what the linear programme says, if whole records make something better of it."""
         if until is not None:
             now = time.monotonic()
             until = now + FLOW_SHARE * (until - now)
-        flow.solve(min(steps, MOST_FLOW), until)
+        programme.solve(min(steps, MOST_PROGRAMME_STEPS), until)
         best, total = self.cells.now.copy(), self.total
-        self._begin(flow.patterns())
+        self._begin(programme.patterns())
         queue = np.argsort(-self.cells.price[self.cells.now], kind="stable")
         random = random_state(self.seed, self.rounds)
-        settled = settle(
+        satisfied = satisfy_cells(
             self.cells, self.asked, random, self.trail, self.by_price, self.pattern, queue
         )
         self.total = float(self.cells.price[self.cells.now].sum())
-        if not settled or self.total > total:
+        if not satisfied or self.total > total:
             self._begin(best)
         self.active = self._starred(self.cells.now)
 
     def _optimal(self) -> bool:
         """Whether the programme proves that not one star less would do."""
-        if self.flow is None:
+        if self.programme is None:
             return self.total == 0.0
         weights = self.table.costs.weight
-        return bool((weights == weights[0]).all() and self.total - self.flow.bound < weights[0])
+        return bool(
+            (weights == weights[0]).all() and self.total - self.programme.bound < weights[0]
+        )
 
     def _round(self, steps: int, share: float) -> None:
         random = random_state(self.seed, self.rounds)
-        heat = (HEAT if self.flow is None else FLOW_HEAT) * (1.0 - share) ** 2
+        heat = (HEAT if self.programme is None else PROGRAMME_HEAT) * (1.0 - share) ** 2
         self.total -= search_patterns(
             self.cells, self.asked, self.trail, random, self.active, steps, heat
         )

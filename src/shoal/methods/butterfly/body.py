@@ -1,6 +1,6 @@
 """Body-first butterflies: cut on the common attributes only, choose from the leaves up.
 
-The reverse of paper 003's order: there a tree on all attributes is climbed,
+The reverse of paper 003's order: there a tree on all attributes comes first,
 whose nodes were cut for a single quasi-identifier and so have wide bodies. Here
 the body decides, and wings are estimated along curves that are sorted once.
 """
@@ -17,8 +17,8 @@ from shoal.kernels.butterfly.tree import Cells, grow, new_tree
 from shoal.kernels.grouping import sort_by_id
 from shoal.kernels.histogram import tally_inputs
 from shoal.kernels.threads import on_threads
-from shoal.methods.butterfly.plan import holding, least, select
-from shoal.methods.butterfly.wings import Hangar
+from shoal.methods.butterfly.division import holding, least, select
+from shoal.methods.butterfly.wings import ButterflyInputs
 from shoal.models import rules_for
 
 __all__ = ["body_first"]
@@ -26,25 +26,25 @@ __all__ = ["body_first"]
 Ids = NDArray[np.int64]
 
 
-def body_first(hangar: Hangar) -> Partition:
+def body_first(inputs: ButterflyInputs) -> Partition:
     """Classes of the body: few enough that wings lose little, many enough that it does."""
-    table, plan = hangar.table, hangar.plan
-    body = select(table, plan.body)
+    table, division = inputs.table, inputs.division
+    body = select(table, division.body)
     of_cell, cells = _cells(body)
     tree = new_tree(len(cells.weight))
-    asked = least(plan.everyone)
+    asked = least(division.everyone)
     nodes = grow(cells, body.costs, asked, tree)
     place = np.empty(len(cells.weight), dtype=np.int64)
     place[tree.order] = np.arange(len(place))
-    wings = _wings(hangar, place[of_cell], cells.weight[tree.order])
+    wings = _wings(inputs, place[of_cell], cells.weight[tree.order])
     choice = new_choice(nodes, len(place))
     worst = float(sum(c.weight for c in table.qi))
-    warden = _warden(hangar, place[of_cell], asked)
+    warden = _warden(inputs, place[of_cell], asked)
     left = choose(tree, nodes, cells, body.costs, wings, warden, worst, choice)
     group = np.empty(len(place), dtype=np.int64)
     assign(tree, choice, group)
     if left >= 0:
-        group = _without_left_overs(hangar, cells, body, of_cell, group)
+        group = _without_left_overs(inputs, cells, body, of_cell, group)
     return Partition.from_group_ids(group[of_cell])
 
 
@@ -57,42 +57,42 @@ def _cells(body: EncodedTable) -> tuple[Ids, Cells]:
     return ids, Cells(np.ascontiguousarray(body.matrix[:, some]), weight)
 
 
-def _wings(hangar: Hangar, place: Ids, weight: Ids) -> Wings:
+def _wings(inputs: ButterflyInputs, place: Ids, weight: Ids) -> Wings:
     """The private attributes along each wing's curve; cells with their places and weights."""
-    plan, n = hangar.plan, hangar.table.n
-    private = [a for wing in plan.wings for a in wing.attributes]
-    first = np.cumsum([0, *(len(wing.attributes) for wing in plan.wings)])
+    division, n = inputs.division, inputs.table.n
+    private = [a for wing in division.wings for a in wing.attributes]
+    first = np.cumsum([0, *(len(wing.attributes) for wing in division.wings)])
     codes = np.empty((len(private), n), dtype=np.int32)
-    alone = np.empty((len(plan.wings), n), dtype=np.uint32)  # no sign: numba indexes faster
+    alone = np.empty((len(division.wings), n), dtype=np.uint32)  # no sign: numba indexes faster
 
     def fill(v: int) -> None:
-        curve = hangar.curves[v]
-        codes[first[v] : first[v + 1]] = hangar.tables[v].matrix[:, curve]
+        curve = inputs.curves[v]
+        codes[first[v] : first[v + 1]] = inputs.tables[v].matrix[:, curve]
         ranks = np.empty(n, dtype=np.int64)
         sort_by_id(place[curve], np.empty(len(weight) + 1, dtype=np.int64), ranks)
         alone[v] = ranks
 
-    on_threads(fill, range(len(plan.wings)))
-    costs = select(hangar.table, private).costs
-    k = np.array([wing.k for wing in plan.wings], dtype=np.int64)
+    on_threads(fill, range(len(division.wings)))
+    costs = select(inputs.table, private).costs
+    k = np.array([wing.k for wing in division.wings], dtype=np.int64)
     start = np.append(0, np.cumsum(weight))
     seen = np.zeros(int(costs.size.sum()), dtype=np.int64)
     stamp = np.zeros(1, dtype=np.int64)
     return Wings(costs, first, codes, k, alone, alone.copy(), start, seen, stamp)
 
 
-def _warden(hangar: Hangar, place: Ids, asked: int) -> Warden:
-    table = hangar.table
-    rows = np.empty(0 if hangar.sizes_only else table.n, dtype=np.int64)
-    if not hangar.sizes_only:
+def _warden(inputs: ButterflyInputs, place: Ids, asked: int) -> Warden:
+    table = inputs.table
+    rows = np.empty(0 if inputs.sizes_only else table.n, dtype=np.int64)
+    if not inputs.sizes_only:
         sort_by_id(place, np.empty(int(place.max()) + 2, dtype=np.int64), rows)
     records, tally = tally_inputs(table)
-    rules = rules_for(table, hangar.plan.everyone)
-    return Warden(rules, records, tally, rows, asked, hangar.sizes_only)
+    rules = rules_for(table, inputs.division.everyone)
+    return Warden(rules, records, tally, rows, asked, inputs.sizes_only)
 
 
 def _without_left_overs(
-    hangar: Hangar, cells: Cells, body: EncodedTable, of_cell: Ids, group: Ids
+    inputs: ButterflyInputs, cells: Cells, body: EncodedTable, of_cell: Ids, group: Ids
 ) -> Ids:
     """Cells that are too few for a class join the one that loses least by it.
 
@@ -114,8 +114,8 @@ def _without_left_overs(
         low[:, best] = np.minimum(low[:, best], code)
         high[:, best] = np.maximum(high[:, best], code)
         size[best] += cells.weight[cell]
-    if not hangar.sizes_only:
-        good = holding(hangar.table, group[of_cell], hangar.plan.everyone)
+    if not inputs.sizes_only:
+        good = holding(inputs.table, group[of_cell], inputs.division.everyone)
         return group if good.all() else np.zeros_like(group)
     return group
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from shoal.encoding.classes import class_ids
 from shoal.encoding.table import EncodedTable, Partition, Recoding
-from shoal.methods.butterfly.plan import Plan, holding, least
+from shoal.methods.butterfly.division import Division, holding, least
 from shoal.metrics.loss import gcp
 from shoal.models import needs_sensitive
 from shoal.models.base import Model
@@ -27,7 +27,7 @@ from shoal.models.base import Model
 __all__ = ["layered", "satisfies"]
 
 Ids = NDArray[np.int64]
-Flown = Callable[[EncodedTable], Recoding]
+Recoder = Callable[[EncodedTable], Recoding]
 
 LAYERS = 6
 """Exact values, then ever coarser blocks."""
@@ -35,21 +35,23 @@ ROUNDS = 200
 """A layer that is still losing records after so many rounds is given up."""
 
 
-def layered(table: EncodedTable, plan: Plan, fly: Flown, start: Recoding) -> tuple[Recoding, int]:
+def layered(
+    table: EncodedTable, division: Division, recode_rest: Recoder, start: Recoding
+) -> tuple[Recoding, int]:
     """The best of 0, 1, 2... layers with butterflies for the rest, and how many layers it has.
 
     Parameters
     ----------
-    table, plan
+    table, division
         The records, and what must hold for whom.
-    fly
+    recode_rest
         Butterflies for some of the records.
     start
         Butterflies for all of them: the answer with no layer.
     """
-    readers = list(plan.readers)
-    if plan.together:
-        readers.append((tuple(range(len(table.qi))), plan.together))
+    readers = list(division.readers)
+    if division.together:
+        readers.append((tuple(range(len(table.qi))), division.together))
     best, count, least_loss = start, 0, gcp(table, start)
     stack = _Stack(table, np.ones(table.n, dtype=np.bool_), [])
     for level in range(LAYERS):
@@ -58,8 +60,8 @@ def layered(table: EncodedTable, plan: Plan, fly: Flown, start: Recoding) -> tup
         if not core.any():
             continue
         stack = _Stack(table, stack.left & ~core, [*stack.layers, (core, blocks)])
-        recoding = stack.recoding(plan, fly)
-        if recoding is None or not satisfies(table, plan, recoding):
+        recoding = stack.recoding(division, recode_rest)
+        if recoding is None or not satisfies(table, division, recoding):
             continue
         loss = gcp(table, recoding)
         if loss < least_loss:
@@ -69,10 +71,10 @@ def layered(table: EncodedTable, plan: Plan, fly: Flown, start: Recoding) -> tup
     return best, count
 
 
-def satisfies(table: EncodedTable, plan: Plan, recoding: Recoding) -> bool:
+def satisfies(table: EncodedTable, division: Division, recoding: Recoding) -> bool:
     """Whether every reader's models hold, from the groups alone. Exact."""
     ids = {p: (p.group_ids(), p.groups) for p in set(recoding.partitions)}
-    asked = [*plan.readers, (tuple(range(len(table.qi))), plan.together)]
+    asked = [*division.readers, (tuple(range(len(table.qi))), division.together)]
     for known, models in asked:
         parts = dict.fromkeys(recoding.partitions[a] for a in known)
         classes, _ = class_ids([ids[p] for p in parts], table.n)
@@ -89,15 +91,15 @@ class _Stack:
     left: NDArray[np.bool_]
     layers: list[tuple[NDArray[np.bool_], list[Ids]]]
 
-    def recoding(self, plan: Plan, fly: Flown) -> Recoding | None:
+    def recoding(self, division: Division, recode_rest: Recoder) -> Recoding | None:
         """Layers as they are, butterflies for who is left; None if these are too few."""
         rows = np.flatnonzero(self.left)
         rest = None
         if len(rows):
             some = self.table.take(rows)
-            if not holding(some, np.zeros(len(rows), dtype=np.int64), plan.everyone).all():
+            if not holding(some, np.zeros(len(rows), dtype=np.int64), division.everyone).all():
                 return None
-            rest = fly(some)
+            rest = recode_rest(some)
         partitions = []
         for a, column in enumerate(self.table.qi):
             ids = np.empty(self.table.n, dtype=np.int64)

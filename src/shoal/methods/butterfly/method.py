@@ -17,10 +17,10 @@ import numpy as np
 from shoal.encoding.table import EncodedTable, Recoding
 from shoal.methods.base import Method, Options, Outcome, Run
 from shoal.methods.butterfly.body import body_first
+from shoal.methods.butterfly.division import Division, division_of
 from shoal.methods.butterfly.layers import layered, satisfies
-from shoal.methods.butterfly.plan import Plan, plan_of
-from shoal.methods.butterfly.wings import Flight, Hangar, fly
-from shoal.methods.papers.butterfly import climbed
+from shoal.methods.butterfly.wings import Butterflies, ButterflyInputs, group_wings
+from shoal.methods.papers.butterfly import tree_first
 from shoal.methods.union import inner_method
 from shoal.metrics.loss import gcp
 from shoal.models.base import Model
@@ -62,21 +62,23 @@ class Butterfly(Method):
         """See `Method.run`."""
         assert isinstance(options, ButterflyOptions)
         inner = inner_method(self.name, options.inner, table, models)
-        plan = plan_of(table, run.views)
+        division = division_of(table, run.views)
         with ThreadPoolExecutor(1) as pool:
             pending = pool.submit(_measured_union, inner, table, models, run.seed)
-            hangar = Hangar(table, plan, options.inner, run.seed) if plan else None
-            flights = _flights(hangar, options.strategy) if hangar else {}
+            inputs = ButterflyInputs(table, division, options.inner, run.seed) if division else None
+            found_by = _by_strategy(inputs, options.strategy) if inputs else {}
             union, loss = pending.result()
         run.progress(1, 2)
-        if hangar is None:
+        if inputs is None:
             return Outcome(union, {"won": "union"})
-        found = {"union": union} | {name: flight.recoding for name, (flight, _) in flights.items()}
-        losses = {"union": loss} | {name: gcp(table, found[name]) for name in flights}
-        facts: dict[str, Any] = {name: about for name, (_, about) in flights.items()}
+        found = {"union": union} | {
+            name: butterflies.recoding for name, (butterflies, _) in found_by.items()
+        }
+        losses = {"union": loss} | {name: gcp(table, found[name]) for name in found_by}
+        facts: dict[str, Any] = {name: about for name, (_, about) in found_by.items()}
         won = min(losses, key=lambda name: losses[name])
-        if options.refine or (options.refine is None and len(hangar.plan.readers) > 2):
-            recoding, layers = _refined(hangar, inner, models, found[won])
+        if options.refine or (options.refine is None and len(inputs.division.readers) > 2):
+            recoding, layers = _refined(inputs, inner, models, found[won])
             if layers:
                 facts["layers"], won = layers, "layers"
                 found[won], losses[won] = recoding, gcp(table, recoding)
@@ -92,55 +94,57 @@ def _measured_union(
     return recoding, gcp(table, recoding)
 
 
-def _flights(hangar: Hangar, strategy: str) -> dict[str, tuple[Flight, dict[str, Any]]]:
+def _by_strategy(
+    inputs: ButterflyInputs, strategy: str
+) -> dict[str, tuple[Butterflies, dict[str, Any]]]:
     """Butterflies by each strategy that is asked for, where they satisfy every reader."""
-    flights = {
-        name: _flown(hangar, name) for name in ("body", "paper") if strategy in {name, "best"}
+    found_by = {
+        name: _made_by(inputs, name) for name in ("body", "paper") if strategy in {name, "best"}
     }
-    if hangar.sizes_only:
-        return flights
+    if inputs.sizes_only:
+        return found_by
     return {
-        name: (flight, facts)
-        for name, (flight, facts) in flights.items()
-        if satisfies(hangar.table, hangar.plan, flight.recoding)
+        name: (butterflies, facts)
+        for name, (butterflies, facts) in found_by.items()
+        if satisfies(inputs.table, inputs.division, butterflies.recoding)
     }
 
 
-def _flown(hangar: Hangar, strategy: str) -> tuple[Flight, dict[str, Any]]:
+def _made_by(inputs: ButterflyInputs, strategy: str) -> tuple[Butterflies, dict[str, Any]]:
     """Butterflies by a strategy, and what there is to say about them."""
     if strategy == "paper":
-        body, units, facts = climbed(hangar)
-        flight = fly(hangar, body, units)
+        body, units, facts = tree_first(inputs)
+        butterflies = group_wings(inputs, body, units)
     else:
-        flight, facts = fly(hangar, body_first(hangar)), {}
-    share = round(_share(hangar.plan, flight), 6)
-    return flight, {
-        "butterflies": flight.body.groups,
+        butterflies, facts = group_wings(inputs, body_first(inputs)), {}
+    share = round(_share(inputs.division, butterflies), 6)
+    return butterflies, {
+        "butterflies": butterflies.body.groups,
         "share_in_butterflies": share,
         **facts,
     }
 
 
-def _share(plan: Plan, flight: Flight) -> float:
+def _share(division: Division, butterflies: Butterflies) -> float:
     """Share of records in butterflies that are more than one class on the union."""
-    nodes, sizes = flight.body.group_ids(), flight.body.sizes
+    nodes, sizes = butterflies.body.group_ids(), butterflies.body.sizes
     parted = np.zeros(len(sizes), dtype=np.bool_)
-    for wing in plan.wings:
-        groups = flight.recoding.partitions[wing.attributes[0]]
+    for wing in division.wings:
+        groups = butterflies.recoding.partitions[wing.attributes[0]]
         firsts = groups.order[groups.offsets[:-1]]
         parted |= np.bincount(nodes[firsts], minlength=len(sizes)) > 1
     return float(sizes[parted].sum() / len(nodes))
 
 
 def _refined(
-    hangar: Hangar, inner: Method, models: Sequence[Model], start: Recoding
+    inputs: ButterflyInputs, inner: Method, models: Sequence[Model], start: Recoding
 ) -> tuple[Recoding, int]:
     """Layers first, then butterflies or the union for the rest."""
 
     def again(some: EncodedTable) -> Recoding:
-        smaller = Hangar(some, hangar.plan, hangar.inner, hangar.seed)
-        union = inner.run(some, models, inner.options(), Run(hangar.seed)).recoding
-        flown = fly(smaller, body_first(smaller)).recoding
-        return min(union, flown, key=lambda recoding: gcp(some, recoding))
+        smaller = ButterflyInputs(some, inputs.division, inputs.inner, inputs.seed)
+        union = inner.run(some, models, inner.options(), Run(inputs.seed)).recoding
+        grouped = group_wings(smaller, body_first(smaller)).recoding
+        return min(union, grouped, key=lambda recoding: gcp(some, recoding))
 
-    return layered(hangar.table, hangar.plan, again, start)
+    return layered(inputs.table, inputs.division, again, start)

@@ -22,7 +22,7 @@ from shoal.kernels.dp import best_offsets
 from shoal.kernels.threads import on_threads
 from shoal.methods import get_method
 from shoal.methods.base import Run
-from shoal.methods.butterfly.plan import Plan, Wing, holding, least, select
+from shoal.methods.butterfly.division import Division, Wing, holding, least, select
 from shoal.methods.hilbert import curve_of
 from shoal.methods.line import partition_line
 from shoal.methods.merging import merge_along
@@ -31,13 +31,13 @@ from shoal.metrics.loss import gcp
 from shoal.models import AlphaK, FrequencyL, KAnonymity, TCloseness
 from shoal.models.base import Model
 
-__all__ = ["Flight", "Hangar", "alike", "fly", "join"]
+__all__ = ["Butterflies", "ButterflyInputs", "alike", "group_wings", "join"]
 
 Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Flight:
+class Butterflies:
     """Butterflies and their wings."""
 
     body: Partition
@@ -45,22 +45,22 @@ class Flight:
 
 
 @dataclass(frozen=True, eq=False)
-class Hangar:
+class ButterflyInputs:
     """What wings need besides the body, computed once."""
 
     table: EncodedTable
-    plan: Plan
+    division: Division
     inner: str = "hilbert"
     seed: int = 0
 
     @cached_property
     def sizes_only(self) -> bool:
-        return self.plan.sizes_only(self.table)
+        return self.division.sizes_only(self.table)
 
     @cached_property
     def tables(self) -> tuple[EncodedTable, ...]:
         """The records as each wing sees them."""
-        return tuple(select(self.table, wing.attributes) for wing in self.plan.wings)
+        return tuple(select(self.table, wing.attributes) for wing in self.division.wings)
 
     @cached_property
     def curves(self) -> tuple[Ids, ...]:
@@ -70,37 +70,39 @@ class Hangar:
     @cached_property
     def joint_curve(self) -> Ids:
         """The records along the curve of all attributes that are not the body's."""
-        return curve_of(select(self.table, self.plan.private)).order
+        return curve_of(select(self.table, self.division.private)).order
 
 
-def fly(hangar: Hangar, body: Partition, units: Partition | None = None) -> Flight:
+def group_wings(
+    inputs: ButterflyInputs, body: Partition, units: Partition | None = None
+) -> Butterflies:
     """Group all wings inside the classes of the body.
 
     Parameters
     ----------
-    hangar : Hangar
-        Table and plan.
+    inputs : ButterflyInputs
+        Table and division.
     body : Partition
-        Classes that satisfy all models of the plan.
+        Classes that satisfy all models of the division.
     units : Partition, optional
         Records that stay together, within body classes; made here where needed.
     """
-    plan = hangar.plan
+    division = inputs.division
     nodes = body.group_ids()
-    if plan.together and units is None:
-        units = _units(hangar, nodes)
-    groups = on_threads(lambda v: _wing(hangar, v, nodes, units), range(len(plan.wings)))
-    if not hangar.sizes_only:
+    if division.together and units is None:
+        units = _units(inputs, nodes)
+    groups = on_threads(lambda v: _wing(inputs, v, nodes, units), range(len(division.wings)))
+    if not inputs.sizes_only:
         for partition in (*groups, *((units,) if units else ())):
             body = _joined(body, partition)
-    partitions = [body] * len(hangar.table.qi)
-    for wing, partition in zip(plan.wings, groups, strict=True):
+    partitions = [body] * len(inputs.table.qi)
+    for wing, partition in zip(division.wings, groups, strict=True):
         for a in wing.attributes:
             partitions[a] = partition
-    for a in plan.rest:
+    for a in division.rest:
         assert units is not None
         partitions[a] = units
-    return Flight(body, Recoding(tuple(partitions)))
+    return Butterflies(body, Recoding(tuple(partitions)))
 
 
 def join(first: Ids, second: Ids) -> Ids:
@@ -126,29 +128,29 @@ def _joined(body: Partition, groups: Partition) -> Partition:
     return Partition.from_group_ids(join(nodes, groups.group_ids()))
 
 
-def _wing(hangar: Hangar, v: int, nodes: Ids, units: Partition | None) -> Partition:
+def _wing(inputs: ButterflyInputs, v: int, nodes: Ids, units: Partition | None) -> Partition:
     """Groups of one wing."""
-    wing, table = hangar.plan.wings[v], hangar.tables[v]
-    if hangar.inner != "hilbert":
-        found = _by_method(hangar, wing, table, nodes, units)
+    wing, table = inputs.division.wings[v], inputs.tables[v]
+    if inputs.inner != "hilbert":
+        found = _by_method(inputs, wing, table, nodes, units)
         if holding(table, found.group_ids(), wing.models).all():
             return found
     if units is not None:
         line = _units_along(table, nodes, units)
-        if hangar.sizes_only:
+        if inputs.sizes_only:
             return _cheapest(table, line, nodes, wing.k)
         return _merged(table, line, nodes, wing.models)
-    order = _within(nodes, hangar.curves[v])
-    return _group(hangar, table, order, nodes, wing.models)
+    order = _within(nodes, inputs.curves[v])
+    return _group(inputs, table, order, nodes, wing.models)
 
 
 def _group(
-    hangar: Hangar, table: EncodedTable, order: Ids, nodes: Ids, models: Sequence[Model]
+    inputs: ButterflyInputs, table: EncodedTable, order: Ids, nodes: Ids, models: Sequence[Model]
 ) -> Partition:
     """Groups of records that lie along a line, node by node."""
     fenced = _fenced(table, nodes)
     partition = Partition(order, best_offsets(fenced.costs, fenced.matrix, order, least(models)))
-    if hangar.sizes_only:
+    if inputs.sizes_only:
         return partition
     merged = _merged(table, partition, nodes, models)
     if not all(isinstance(m, KAnonymity | FrequencyL | AlphaK) for m in models):
@@ -187,14 +189,14 @@ def _node_by_node(
 
 
 def _by_method(
-    hangar: Hangar, wing: Wing, table: EncodedTable, nodes: Ids, units: Partition | None
+    inputs: ButterflyInputs, wing: Wing, table: EncodedTable, nodes: Ids, units: Partition | None
 ) -> Partition:
     """Each node grouped by another method; records of a unit look alike to it."""
     seen = table if units is None else alike(table, units)
-    if hangar.inner == "mondrian":
+    if inputs.inner == "mondrian":
         return cut_table(_numbered(seen, nodes), wing.models)
-    method = get_method(hangar.inner)
-    run = Run(hangar.seed)
+    method = get_method(inputs.inner)
+    run = Run(inputs.seed)
     parts = []
     for rows in np.split(*_by_node(nodes)):
         if len(rows) < 2 * wing.k:
@@ -237,16 +239,16 @@ def _concatenated(parts: Sequence[Partition]) -> Partition:
     return Partition(order, np.append(0, np.cumsum(sizes)).astype(np.int64))
 
 
-def _units(hangar: Hangar, nodes: Ids) -> Partition:
+def _units(inputs: ButterflyInputs, nodes: Ids) -> Partition:
     """Units for all readers together, within the nodes."""
-    table, plan = hangar.table, hangar.plan
-    order = _within(nodes, hangar.joint_curve)
-    fenced = _fenced(select(table, plan.private), nodes)
-    offsets = best_offsets(fenced.costs, fenced.matrix, order, least(plan.together))
+    table, division = inputs.table, inputs.division
+    order = _within(nodes, inputs.joint_curve)
+    fenced = _fenced(select(table, division.private), nodes)
+    offsets = best_offsets(fenced.costs, fenced.matrix, order, least(division.together))
     partition = Partition(order, offsets)
-    if hangar.sizes_only:
+    if inputs.sizes_only:
         return partition
-    return _merged(select(table, plan.private), partition, nodes, plan.together)
+    return _merged(select(table, division.private), partition, nodes, division.together)
 
 
 def _units_along(table: EncodedTable, nodes: Ids, units: Partition) -> Partition:

@@ -30,19 +30,19 @@ from shoal.kernels.papers.butterfly import (
 )
 from shoal.methods import get_method
 from shoal.methods.base import Run
-from shoal.methods.butterfly.plan import least, select
-from shoal.methods.butterfly.wings import Hangar, alike
+from shoal.methods.butterfly.division import least, select
+from shoal.methods.butterfly.wings import ButterflyInputs, alike
 from shoal.models import rules_for
 from shoal.models.base import Model
 
-__all__ = ["climbed"]
+__all__ = ["tree_first"]
 
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class _Climb:
+class _PricedTree:
     """A tree with the losses of its nodes as single classes."""
 
     tree: Tree
@@ -58,37 +58,37 @@ class _Climb:
         return int(self.tree.begin[node]), int(self.tree.end[node])
 
 
-def climbed(hangar: Hangar) -> tuple[Partition, Partition | None, dict[str, Any]]:
+def tree_first(inputs: ButterflyInputs) -> tuple[Partition, Partition | None, dict[str, Any]]:
     """Butterflies and classes, the units they consist of if any, and how it went."""
-    units = _units(hangar)
-    seen = hangar.table if units is None else alike(hangar.table, units)
-    climb = _grown(hangar, seen)
-    wings = [_Builder(hangar, v, seen, climb.tree) for v in range(len(hangar.plan.wings))]
-    bounds = [_Bound(hangar, v, climb) for v in range(len(hangar.plan.wings))]
-    own, facts = _butterflies(climb, wings, bounds)
-    return _chosen(climb, own), units, facts
+    units = _units(inputs)
+    seen = inputs.table if units is None else alike(inputs.table, units)
+    priced = _grown(inputs, seen)
+    wings = [_Builder(inputs, v, seen, priced.tree) for v in range(len(inputs.division.wings))]
+    bounds = [_Bound(inputs, v, priced) for v in range(len(inputs.division.wings))]
+    own, facts = _butterflies(priced, wings, bounds)
+    return _chosen(priced, own), units, facts
 
 
-def _units(hangar: Hangar) -> Partition | None:
+def _units(inputs: ButterflyInputs) -> Partition | None:
     """Section 5.2: first the union is made anonymous for all readers together."""
-    if not hangar.plan.together:
+    if not inputs.division.together:
         return None
-    method = get_method(hangar.inner)
-    run = Run(hangar.seed)
-    found = method.run(hangar.table, hangar.plan.together, method.options(), run)
+    method = get_method(inputs.inner)
+    run = Run(inputs.seed)
+    found = method.run(inputs.table, inputs.division.together, method.options(), run)
     return found.recoding.partitions[0]
 
 
-def _grown(hangar: Hangar, seen: EncodedTable) -> _Climb:
+def _grown(inputs: ButterflyInputs, seen: EncodedTable) -> _PricedTree:
     """Section 4.2.2: a binary hierarchy of classes on the union."""
-    table, everyone = hangar.table, hangar.plan.everyone
+    table, everyone = inputs.table, inputs.division.everyone
     tree = new_tree(table.n)
     nodes = grow_at_medians(seen.matrix, seen.costs, least(everyone), tree)
-    body = _class_losses(select(table, hangar.plan.body), tree, nodes)
+    body = _class_losses(select(table, inputs.division.body), tree, nodes)
     good = np.ones(nodes, dtype=np.bool_)
-    if not hangar.sizes_only:
+    if not inputs.sizes_only:
         nodes_hold(tree, nodes, rules_for(table, everyone), *tally_inputs(table), good)
-    return _Climb(tree, nodes, body, _class_losses(table, tree, nodes), good)
+    return _PricedTree(tree, nodes, body, _class_losses(table, tree, nodes), good)
 
 
 def _class_losses(table: EncodedTable, tree: Tree, nodes: int) -> Floats:
@@ -100,23 +100,23 @@ def _class_losses(table: EncodedTable, tree: Tree, nodes: int) -> Floats:
 
 
 def _butterflies(
-    climb: _Climb, wings: list[_Builder], bounds: list[_Bound]
+    priced: _PricedTree, wings: list[_Builder], bounds: list[_Bound]
 ) -> tuple[NDArray[np.bool_], dict[str, Any]]:
     """Figure 3: which nodes become classes or butterflies of their own, from the leaves up."""
-    loss = np.where(climb.good, climb.whole, np.inf)
-    own = climb.tree.right[: climb.nodes] == 0
+    loss = np.where(priced.good, priced.whole, np.inf)
+    own = priced.tree.right[: priced.nodes] == 0
     attempted = succeeded = 0
-    for node in range(climb.nodes - 1, -1, -1):
-        right = climb.tree.right[node]
+    for node in range(priced.nodes - 1, -1, -1):
+        right = priced.tree.right[node]
         if right == 0:
             continue
-        begin, end = climb.range(node)
+        begin, end = priced.range(node)
         loss[node] = loss[node + 1] + loss[right]
-        lower = climb.body[node] + sum(bound.below(begin, end) for bound in bounds)
-        if not climb.good[node] or (climb.body[node] > 0 and lower >= loss[node]):
+        lower = priced.body[node] + sum(bound.below(begin, end) for bound in bounds)
+        if not priced.good[node] or (priced.body[node] > 0 and lower >= loss[node]):
             continue
         attempted += 1
-        built = climb.body[node] + sum(wing.loss(begin, end) for wing in wings)
+        built = priced.body[node] + sum(wing.loss(begin, end) for wing in wings)
         if built < loss[node]:
             succeeded += 1
             loss[node], own[node] = built, True
@@ -124,28 +124,28 @@ def _butterflies(
     return own, {"attempted": attempted, "succeeded": succeeded, "success_rate": rate}
 
 
-def _chosen(climb: _Climb, own: NDArray[np.bool_]) -> Partition:
+def _chosen(priced: _PricedTree, own: NDArray[np.bool_]) -> Partition:
     """The topmost nodes that are classes or butterflies of their own."""
     begins = []
     node = 0
-    while node < climb.nodes:
+    while node < priced.nodes:
         if own[node]:
-            begin, end = climb.range(node)
+            begin, end = priced.range(node)
             begins.append(begin)
-            while node < climb.nodes and climb.tree.begin[node] < end:  # skip what is below
+            while node < priced.nodes and priced.tree.begin[node] < end:  # skip what is below
                 node += 1
         else:
             node += 1
-    return Partition(climb.tree.order, np.array([*begins, len(climb.tree.order)], dtype=np.int64))
+    return Partition(priced.tree.order, np.array([*begins, len(priced.tree.order)], dtype=np.int64))
 
 
 class _Bound:
     """Theorem 4's bound for one wing: what its records lose at least in any butterfly."""
 
-    def __init__(self, hangar: Hangar, v: int, climb: _Climb) -> None:
-        table, self.k = hangar.tables[v], hangar.plan.wings[v].k
-        tree = climb.tree
-        leaves = np.flatnonzero(tree.right[: climb.nodes] == 0)
+    def __init__(self, inputs: ButterflyInputs, v: int, priced: _PricedTree) -> None:
+        table, self.k = inputs.tables[v], inputs.division.wings[v].k
+        tree = priced.tree
+        leaves = np.flatnonzero(tree.right[: priced.nodes] == 0)
         self.offsets = np.append(tree.begin[leaves], table.n)
         self.nearest = np.empty((len(leaves), self.k))
         nearest_within(table.matrix, table.costs, tree.order, self.offsets, self.k, self.nearest)
@@ -183,14 +183,14 @@ def _nearest_in_table(table: EncodedTable, k: int) -> Floats:
 class _Builder:
     """What one wing loses in a butterfly on neighbouring records of the tree's order."""
 
-    def __init__(self, hangar: Hangar, v: int, seen: EncodedTable, tree: Tree) -> None:
-        self.table, self.wing = hangar.tables[v], hangar.plan.wings[v]
+    def __init__(self, inputs: ButterflyInputs, v: int, seen: EncodedTable, tree: Tree) -> None:
+        self.table, self.wing = inputs.tables[v], inputs.division.wings[v]
         self.cutter = None
-        if hangar.inner == "mondrian":
+        if inputs.inner == "mondrian":
             alike = select(seen, self.wing.attributes)
-            self.cutter = _Cutter(alike, self.wing.models, hangar.sizes_only, tree.order)
+            self.cutter = _Cutter(alike, self.wing.models, inputs.sizes_only, tree.order)
             return
-        curve = hangar.curves[v]
+        curve = inputs.curves[v]
         self.matrix = np.ascontiguousarray(self.table.matrix[:, curve])
         rank = np.empty(self.table.n, dtype=np.int64)
         rank[curve] = np.arange(self.table.n)

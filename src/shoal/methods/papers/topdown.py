@@ -15,7 +15,7 @@ import numpy as np
 from pydantic import Field
 
 from shoal.encoding.table import EncodedTable, Partition, Recoding
-from shoal.kernels.papers.topdown_join import groups_from, in_order, settle
+from shoal.kernels.papers.topdown_join import groups_from, in_order, join_small
 from shoal.kernels.papers.topdown_split import divide_all, new_box
 from shoal.methods.base import Method, Options, Outcome, Run
 from shoal.methods.line import partition_line, refuse_whole_table_models
@@ -88,7 +88,7 @@ def divide_table(
     by_group = join == "group"
     count = divide_all(costs, codes, order, k, sample, by_group, left, right, spare, stack, ends)
     groups = groups_from(order, np.append(0, ends[:count]))
-    settle(groups, k, REACH, costs, codes, left, right, np.zeros(table.n, dtype=np.bool_))
+    join_small(groups, k, REACH, costs, codes, left, right, np.zeros(table.n, dtype=np.bool_))
     count = in_order(groups, order, ends)
     partition = Partition(order, np.append(0, ends[:count]))
     assert partition.sizes.sum() == table.n

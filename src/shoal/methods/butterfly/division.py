@@ -25,7 +25,7 @@ from shoal.models import (
 )
 from shoal.models.base import Model
 
-__all__ = ["Plan", "Wing", "holding", "plan_of", "select"]
+__all__ = ["Division", "Wing", "division_of", "holding", "select"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Wing:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Division:
     """How the attributes are divided between body, wings and units."""
 
     readers: tuple[tuple[tuple[int, ...], tuple[Model, ...]], ...]
@@ -72,8 +72,8 @@ class Plan:
         return table.person is None and not needs_sensitive(self.everyone)
 
 
-def plan_of(table: EncodedTable, views: Sequence[View]) -> Plan | None:
-    """The plan for these views, or None where the union is all that helps.
+def division_of(table: EncodedTable, views: Sequence[View]) -> Division | None:
+    """The division for these views, or None where the union is all that helps.
 
     That is so where one reader asks for all that anyone does, or where classes
     that satisfy the models alone may fail as one (persons in both of them):
@@ -111,7 +111,7 @@ def _follows(model: Model, stronger: Sequence[Model]) -> bool:
 
 def _divided(
     attributes: int, asked: dict[frozenset[int], tuple[Model, ...]], together: tuple[Model, ...]
-) -> Plan:
+) -> Division:
     readers = [sum(a in known for known in asked) for a in range(attributes)]
     private = [
         Wing(tuple(sorted(a for a in known if readers[a] == 1)), models)
@@ -120,7 +120,7 @@ def _divided(
     rest = tuple(a for a in range(attributes) if readers[a] == 0)
     if not rest and all(isinstance(m, KAnonymity) and m.k == 1 for m in together):
         together = ()
-    return Plan(
+    return Division(
         readers=tuple((tuple(sorted(known)), models) for known, models in asked.items()),
         body=tuple(a for a in range(attributes) if readers[a] > 1),
         wings=tuple(wing for wing in private if wing.attributes),
