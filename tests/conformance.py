@@ -1,10 +1,22 @@
-"""What every method is held to: these models, on any table; and which methods may refuse."""
+"""What every method is held to: these models on any table, and no refusal but those named here."""
 
 from __future__ import annotations
 
-from shoal.methods import METHODS
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-MODELS = [
+import pyarrow as pa
+from hypothesis import reject
+
+import shoal
+from guarantees import fails_as_a_whole
+from shoal.errors import InfeasibleError, PolicyError, ShoalError, VerificationError
+from shoal.methods import METHODS
+from shoal.models import models_of
+
+MODELS: list[dict[str, Any]] = [
     {"k": 1},
     {"k": 3},
     {"l": 2},
@@ -16,6 +28,119 @@ MODELS = [
     {"k": 2, "e": 10},
     {"k": 3, "l": 2, "t": 0.4},
 ]
+WITH_PERSONS: list[dict[str, Any]] = [
+    {"k": 3},
+    {"l": 2},
+    {"l": 2, "l_reading": "distinct"},
+    {"k": 2, "l": 2},
+    {"t": 0.5},
+    {"k": 2, "e": 10},
+]
 GENERALISING = sorted(set(METHODS) - {"anatomy"})  # which publishes two tables: test_anatomy
-REFUSING = {"attributes", "bsgi", "incognito", "optimal", "tds"}
-"""Methods that say no to some models, persons, or tables too large for them."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a method is asked for, as far as it may refuse it."""
+
+    asked: dict[str, Any]
+    records: int
+    persons: bool = False
+
+    @property
+    def kept_by_larger_classes(self) -> bool:
+        """Whether a class that satisfies the models still does so with more records.
+
+        Every model is kept where records are counted; where persons are, a person
+        with several values can tip a share.
+        """
+        distinct = "l" not in self.asked or self.asked.get("l_reading") == "distinct"
+        return not self.persons or (distinct and not {"t", "alpha"} & set(self.asked))
+
+    @property
+    def counts_records(self) -> bool:
+        """Whether nothing but the number of records decides."""
+        return not self.persons and set(self.asked) == {"k"}
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Words of a `PolicyError` that a method may raise, and when."""
+
+    words: str
+    when: Callable[[Case], bool]
+    sure: bool = True
+    """Whether the case decides; else it depends on the table."""
+
+
+GROWS_CLASSES = Refusal(
+    r"with a person column, expected models that larger classes keep; got .*: choose method",
+    lambda case: not case.kept_by_larger_classes,
+)
+TOO_LARGE = Refusal(
+    r"expected at most about 20 records with .*, as the problem is NP-hard",
+    lambda case: case.records > 20 and not case.counts_records,
+)
+FAIL_AS_ONE = Refusal(
+    r"published under the same values and fail as one, because persons are in several of them",
+    lambda case: not case.kept_by_larger_classes,
+    sure=False,
+)
+REFUSALS = {
+    "attributes": [GROWS_CLASSES],
+    "incognito": [GROWS_CLASSES],
+    "optimal": [TOO_LARGE, FAIL_AS_ONE],
+}
+"""All that a method may refuse of `MODELS` and `WITH_PERSONS`; others refuse nothing."""
+
+
+def refusals(method: str, case: Case) -> list[Refusal]:
+    """The refusals that a method may answer a case with."""
+    return [refusal for refusal in REFUSALS.get(method, []) if refusal.when(case)]
+
+
+def possible(method: str, asked: Sequence[dict[str, Any]], *, persons: bool) -> list[Any]:
+    """Of models asked for, those that a method does not refuse on a small table."""
+    small = [Case(models, 1, persons) for models in asked]
+    return [c.asked for c in small if not any(r.sure for r in refusals(method, c))]
+
+
+def most_records(method: str, otherwise: int) -> int:
+    """How many records `microdata` may draw (and perhaps double) so that few are refused."""
+    return min(otherwise, 10) if TOO_LARGE in REFUSALS.get(method, []) else otherwise
+
+
+def sensitive_of(asked: dict[str, Any]) -> list[str]:
+    """Sensitive columns of `microdata` that models are about."""
+    return ["income"] if "e" in asked else ["disease", "income"]
+
+
+def attempt(
+    table: pa.Table, method: str, asked: dict[str, Any], sensitive: list[str], **settings: Any
+) -> shoal.Release | ShoalError:
+    """The release, or the error: what is refused must be refused with good reason."""
+    who = settings.get("person")
+    persons = table.column(who).to_pylist() if who else None
+    case = Case(asked, table.num_rows, who is not None)
+    try:
+        return shoal.anonymize(table, **asked, sensitive=sensitive, method=method, **settings)
+    except PolicyError as error:
+        allowed = [refusal.words for refusal in refusals(method, case)]
+        assert any(re.search(words, str(error)) for words in allowed), f"{error}: not {allowed}"
+        return error
+    except InfeasibleError as error:
+        models = models_of(shoal.Policy.parse(**asked))
+        assert fails_as_a_whole(table, models, sensitive, persons)
+        return error
+    except VerificationError as error:
+        # Where persons are counted, no group to fall back on need be safe.
+        assert not case.kept_by_larger_classes
+        return error
+
+
+def released(
+    table: pa.Table, method: str, asked: dict[str, Any], sensitive: list[str], **settings: Any
+) -> shoal.Release:
+    """The release of an `attempt`; where there is none, hypothesis draws another example."""
+    found = attempt(table, method, asked, sensitive, **settings)
+    return found if isinstance(found, shoal.Release) else reject()
