@@ -208,6 +208,6 @@ class TestEdges:
 
         columns = table_of([(0, 1), (1, 0)]).qi
         method = cover.Cover()
-        assert method.concerns(EncodedTable(2, columns), [], method.options()) == []
+        assert method.cautions(EncodedTable(2, columns), [], method.options()) == []
         heavy = EncodedTable(2, (replace(columns[0], weight=3.0), columns[1]))
-        assert "weights" in method.concerns(heavy, [], method.options())[0]
+        assert "weights" in method.cautions(heavy, [], method.options())[0]

@@ -40,6 +40,7 @@ class Patient(Hilbert):
 
     name = "patient"
     anytime = True
+    stand_in = "hilbert"
     runs: list[Any] = []  # noqa: RUF012
 
     def run(self, table, models, options, run):
@@ -52,16 +53,9 @@ class Patient(Hilbert):
 @pytest.fixture
 def patient(monkeypatch):
     """A method of the registry that takes effort and time."""
-    method = Patient()
-    method.runs.clear()
-    monkeypatch.setitem(METHODS, "patient", "patient")
-    from shoal import methods
-
-    known = methods.get_method
-    get = lambda name: method if name == "patient" else known(name)  # noqa: E731
-    for module in ("shoal.pipeline", "shoal.engines.memory.outliers", "shoal.explore.compare"):
-        monkeypatch.setattr(f"{module}.get_method", get)
-    return method
+    Patient.runs.clear()
+    monkeypatch.setitem(METHODS, "patient", f"{__name__}:Patient")
+    return Patient()
 
 
 class TestSettings:

@@ -15,11 +15,10 @@ from guarantees import assert_every_record_once, groups_of
 from naive_curve import best_cut, group_cost, hilbert_index
 from runs import partition_of
 from shoal.encoding.table import SET, SPAN, TREE, EncodedTable, Partition, QIColumn, SensitiveColumn
-from shoal.errors import PolicyError
 from shoal.kernels import dp
 from shoal.kernels.curve import LANES, hilbert_keys, key_words
 from shoal.kernels.sorting import order_of_keys
-from shoal.methods.hilbert import curve_of
+from shoal.methods.hilbert import Hilbert, curve_of
 from shoal.models import (
     AlphaK,
     DistinctL,
@@ -234,10 +233,8 @@ class TestMethod:
                 assert model.holds(classes).all(), str(model)
 
     def test_refuses_models_about_all_groups(self):
-        one = SensitiveColumn("s", "categorical", np.zeros(4, np.int32), ["a"], ordered=False)
-        table = EncodedTable(4, (column([0, 1, 2, 3]),), (one,))
-        with pytest.raises(PolicyError, match="hilbert"):
-            run_hilbert(table, [UniqueDistinctL(1)])
+        refused = Hilbert().refusal([UniqueDistinctL(1)])
+        assert refused == f"cannot promise {UniqueDistinctL(1)}; anatomy and bsgi can"
 
     def test_same_answer_twice(self):
         rng = np.random.default_rng(0)

@@ -158,9 +158,7 @@ class TestModels:
         assert shoal.anonymize(source, k=2, **arguments).verify().ok
 
     def test_a_model_about_the_whole_table_is_refused(self) -> None:
-        table = encode(pa.table({"x": [1, 2]}), shoal.Policy.parse(qi=["x"], k=2))
-        with pytest.raises(PolicyError, match="unique-l"):
-            Incognito().run(table, [UniqueDistinctL(2)], IncognitoOptions(), Run())
+        assert str(UniqueDistinctL(2)) in (Incognito().refusal([UniqueDistinctL(2)]) or "")
 
     def test_a_table_that_fails_as_a_whole_has_no_release(self) -> None:
         table = encode(pa.table({"x": [1, 2]}), shoal.Policy.parse(qi=["x"], k=2))

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pydantic import ValidationError
 
 from shoal.bounds import Bound, lower_bound
 from shoal.effort import DEFAULT_EFFORT, EFFORTS
@@ -25,7 +24,7 @@ from shoal.engines.memory.budget import best_l, strongest
 from shoal.engines.memory.outliers import Sifted, sift, with_stars
 from shoal.errors import InfeasibleError, PolicyError, ShoalWarning
 from shoal.io.frames import to_arrow
-from shoal.methods import METHODS, get_method
+from shoal.methods import default_for, get_method, methods_where
 from shoal.methods.base import Method, Options, Outcome, Report, Run
 from shoal.methods.merging import merge_along
 from shoal.metrics.loss import measure
@@ -35,7 +34,6 @@ from shoal.models import (
     models_of,
     union_closed,
     views_of,
-    whole_table_only,
 )
 from shoal.policy import Policy
 from shoal.release import Release
@@ -100,7 +98,7 @@ def anonymize(
     policy, found = _decided(table, policy, report)
     models = models_of(policy)
     method, options = _method(policy, models)
-    concerns = _concerns(table, policy)
+    cautions = _cautions(table, policy)
     sifted = _sift(table, policy, report)
     drafted = _draft(source, table, sifted, policy, report)
     if not drafted.verification.ok and sifted.suppressed:
@@ -137,7 +135,7 @@ def anonymize(
         bound=bound,
         published=published,
         class_sizes=sizes,
-        concerns=concerns,
+        cautions=cautions,
     )
     return Release(
         table=published.table,
@@ -167,7 +165,7 @@ def _reporting(progress: Progress | None) -> Report:
     return lambda stage, done, total, loss=None: progress(stage, done, total)
 
 
-def _proves(policy: Policy, method: Method) -> bool:
+def _proves(policy: Policy, method: Method[Any]) -> bool:
     """Whether a bound is worked out; it is one for groups that hold for all attributes."""
     wanted = method.anytime if policy.bound is None else policy.bound
     return wanted and not policy.reader
@@ -256,16 +254,16 @@ def partition(table: EncodedTable, policy: Policy, report: Report = _unwatched) 
     return replace(outcome, recoding=replace(outcome.recoding, stars=True))
 
 
-def _concerns(table: EncodedTable, policy: Policy) -> Sequence[str]:
+def _cautions(table: EncodedTable, policy: Policy) -> Sequence[str]:
     """Warn, before the work starts, of what the user may not expect."""
     models = models_of(policy)
     method, options = _method(policy, models)
     check_eligible(table, models)
     seen = table.suppressing() if _recoding(policy, method) == "suppress" else table
-    concerns = method.concerns(seen, models, options)
-    for concern in concerns:
-        warnings.warn(ShoalWarning(f"method {method.name}: {concern}"), stacklevel=3)
-    return concerns
+    cautions = method.cautions(seen, models, options)
+    for caution in cautions:
+        warnings.warn(ShoalWarning(f"method {method.name}: {caution}"), stacklevel=3)
+    return cautions
 
 
 def _decided(table: EncodedTable, policy: Policy, report: Report) -> tuple[Policy, dict[str, Any]]:
@@ -277,39 +275,27 @@ def _decided(table: EncodedTable, policy: Policy, report: Report) -> tuple[Polic
     return strongest(table, policy, lambda p: _sift(table, p, report).loss)
 
 
-def _suited(policy: Policy, models: Sequence[Model]) -> str:
-    """The method that loses least for the models asked."""
-    if policy.reader:
-        return "butterfly"
-    return "bsgi" if whole_table_only(models) else "best"
-
-
-def _method(policy: Policy, models: Sequence[Model]) -> tuple[Method, Options]:
+def _method(policy: Policy, models: Sequence[Model]) -> tuple[Method[Any], Options]:
     """The method asked for, or the one that suits the models, with its checked options."""
-    method = get_method(policy.method or _suited(policy, models))
-    if reason := method.refusal(models):
+    method = get_method(policy.method or default_for(models, bool(policy.reader)))
+    options = method.parse_options(policy.option)
+    if reason := method.refusal(
+        models,
+        options,
+        recoding=policy.recoding,
+        sensitive=len(policy.sensitive),
+        persons=policy.person is not None,
+    ):
         raise PolicyError(f"method {method.name}: {reason}")
-    if policy.recoding not in {None, *method.recodings}:
-        can = " or ".join(method.recodings)
-        raise PolicyError(f"method {method.name}: expected recoding {can}; got {policy.recoding}")
     for setting in ("effort", "time"):
         if getattr(policy, setting) is not None and not method.anytime:
-            able = [name for name in METHODS if get_method(name).anytime]
+            able = methods_where(lambda other: other.anytime)
             others = f"; {' and '.join(able)} does" if able else ""
             raise PolicyError(f"method {method.name} takes no {setting}{others}")
-    try:
-        return method, method.options(**policy.option)
-    except ValidationError as error:
-        problem = error.errors()[0]
-        where = ".".join(str(part) for part in problem["loc"])
-        known = ", ".join(method.options.model_fields) or "none"
-        message = problem["msg"][0].lower() + problem["msg"][1:]
-        raise PolicyError(
-            f"option {where!r} of method {method.name}: {message}; its options: {known}"
-        ) from None
+    return method, options
 
 
-def _recoding(policy: Policy, method: Method) -> str:
+def _recoding(policy: Policy, method: Method[Any]) -> str:
     return policy.recoding or method.recodings[0]
 
 

@@ -10,12 +10,13 @@ table: it protects against disclosure of the value, not of presence.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.encoding.table import EncodedTable, Partition, Recoding
-from shoal.errors import InfeasibleError, PolicyError
+from shoal.errors import InfeasibleError
 from shoal.kernels.anatomy.buckets import draw_groups
 from shoal.kernels.grouping import sort_by_id
 from shoal.methods.base import Method, Options, Outcome, Run
@@ -24,7 +25,7 @@ from shoal.models import READINGS, Model
 __all__ = ["Anatomy"]
 
 
-class Anatomy(Method):
+class Anatomy(Method[Options]):
     """Two tables joined by a group number."""
 
     name = "anatomy"
@@ -33,22 +34,25 @@ class Anatomy(Method):
         "Every group satisfies l-diversity in any reading; presence in the table and the "
         "quasi-identifiers themselves are not protected, so k-anonymity is refused."
     )
+    options = Options
     recodings = ("generalise",)  # in truth neither: quasi-identifiers stay exact
     unique_groups = True
+    one_sensitive = True
+    publishes_apart = True
 
-    def refusal(self, models: Sequence[Model]) -> str | None:
+    def refusal(
+        self, models: Sequence[Model], options: Options | None = None, **asked: Any
+    ) -> str | None:
         """Exact quasi-identifiers cannot be k-anonymous."""
         for model in models:
             if not isinstance(model, tuple(READINGS.values())):
                 return f"publishes exact quasi-identifiers and promises l only, not {model}"
-        return None
+        return super().refusal(models, options, **asked)
 
     def run(
         self, table: EncodedTable, models: Sequence[Model], options: Options, run: Run
     ) -> Outcome:
         """Draw groups of l records with l different values."""
-        if len(table.sensitive) != 1 or table.person is not None:
-            raise PolicyError("method anatomy: expected one sensitive column and no person column")
         codes = table.sensitive[0].codes
         diversity = max(model.smallest_class for model in models)
         groups, residual = draw(codes, table.sensitive[0].size, diversity, run.seed)

@@ -14,14 +14,12 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.encoding.classes import class_ids
 from shoal.encoding.table import Domain, EncodedTable, Partition, Recoding
-from shoal.errors import PolicyError
 from shoal.kernels.attributes.lattice import (
     agreements,
     forbid_small,
@@ -35,7 +33,6 @@ from shoal.models import (
     KAnonymity,
     sizes_only,
     table_histograms,
-    union_closed,
 )
 from shoal.models.base import Model
 
@@ -58,7 +55,7 @@ class Found:
     tests: int
 
 
-class Attributes(Method):
+class Attributes(Method[Options]):
     """The least set of attributes to suppress, found exactly."""
 
     name = "attributes"
@@ -68,7 +65,9 @@ class Attributes(Method):
         "set of suppressed attributes would do, nor one of less weight where weights are given; "
         "of equally good ones that with the fewest different values lost."
     )
-    recodings: ClassVar[tuple[str, ...]] = ("suppress",)
+    options = Options
+    recodings = ("suppress",)
+    grows_classes = True
     keeps_parts = True
 
     def run(
@@ -97,18 +96,8 @@ def fewest_suppressed(table: EncodedTable, models: Sequence[Model]) -> Found:
 
     The least is the sum of the weights; among equal sums the fewest different
     values of suppressed attributes; then the attributes that come first are kept.
-
-    Raises
-    ------
-    PolicyError
-        Persons are counted, and a class that passes can fail with more records.
+    A class that passes must still pass with more records (`Method.grows_classes`).
     """
-    persons = table.person is not None
-    if not union_closed(models, persons):
-        raise PolicyError(
-            "attributes: with a person column, expected models that larger classes keep; got "
-            f"{', '.join(map(str, models))}: choose method hilbert"
-        )
     judge = Judge(table, models)
     bundles = {b[0]: b for b in _bundles(table) if not judge.against(b[:1])}
     free = [a for bundle in bundles.values() for a in bundle]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from shoal.encoding.table import EncodedTable, Partition, Recoding
+from shoal.errors import PolicyError
+from shoal.methods import get_method, methods_where
 from shoal.methods.sparseness import hardly_repeats
-from shoal.models import View, whole_table_only
+from shoal.models import View, union_closed, whole_table_only
 from shoal.models.base import Model
 
 __all__ = ["Method", "Options", "Outcome", "Report", "Run", "Watcher"]
@@ -39,6 +41,9 @@ class Report(Protocol):
 
 def _silent(done: float, total: float, loss: float | None = None) -> None:
     """Progress that nobody watches."""
+
+
+OptionsT = TypeVar("OptionsT", bound=Options)
 
 
 @dataclass(frozen=True)
@@ -70,43 +75,129 @@ class Outcome:
     """Groups whose sensitive values are published apart, in a table of their own (anatomy)."""
 
 
-class Method(ABC):
-    """One algorithm in the registry `shoal.methods`."""
+class Method(ABC, Generic[OptionsT]):
+    """One algorithm in the registry `shoal.methods`, and what it declares about itself."""
 
     name: ClassVar[str]
     summary: ClassVar[str]
     """One line for `shoal methods`."""
     promise: ClassVar[str]
     """What it guarantees, and for which models."""
-    options: ClassVar[type[Options]] = Options
+    options: type[OptionsT]
+    """What can be set about it."""
+
     recodings: ClassVar[tuple[str, ...]] = ("generalise", "suppress")
     """Policy values of `recoding` that the method can do, its natural one first."""
-    keeps_parts: ClassVar[bool] = False
-    """Whether, where it suppresses, it keeps parts of records that few others share."""
     unique_groups: ClassVar[bool] = False
     """Whether it can promise models that look at all groups at once (unique distinct l)."""
+    grows_classes: ClassVar[bool] = False
+    """Whether it relies on models that a class keeps as it grows."""
+    one_sensitive: ClassVar[bool] = False
+    """Whether it takes a single sensitive column only, and no person column."""
 
     anytime: ClassVar[bool] = False
     """Whether it searches as long as `Run.effort` and `Run.seconds` say."""
+    default: ClassVar[bool] = False
+    """Whether it is taken where no method is named and it can do what is asked."""
+    for_readers: ClassVar[bool] = False
+    """Whether it is made for several readers, whose `Run.views` it may tell apart."""
+    baseline: ClassVar[bool] = False
+    """Whether it is there to compare with: a baseline, or a paper's method to the letter."""
+    stand_in: ClassVar[str | None] = "hilbert"
+    """The quick method that takes its place where many trials are made; None: it is quick."""
 
-    def refusal(self, models: Sequence[Model]) -> str | None:
-        """Why the method cannot promise these models, in words that follow its name; or None."""
-        beyond = () if self.unique_groups else whole_table_only(models)
-        return f"cannot promise {beyond[0]}; bsgi and anatomy can" if beyond else None
+    publishes_apart: ClassVar[bool] = False
+    """Whether sensitive values go into a table of their own: it makes no groups of equal texts."""
+    leaves_residue: ClassVar[bool] = False
+    """Whether it stars a residue of records, and so cannot divide the residue of another."""
+    keeps_parts: ClassVar[bool] = False
+    """Whether, where it suppresses, it keeps parts of records that few others share."""
+    inner_option: ClassVar[str | None] = None
+    """The option that names another method to work inside this one."""
 
-    def concerns(
-        self, table: EncodedTable, models: Sequence[Model], options: Options
+    @property
+    def works_inside(self) -> bool:
+        """Whether another method can leave all its records to this one."""
+        return not (self.publishes_apart or self.for_readers)
+
+    @property
+    def refines(self) -> bool:
+        """Whether it can divide what another method leaves over."""
+        return not (self.publishes_apart or self.leaves_residue)
+
+    def inner(self, options: OptionsT) -> Method[Any]:
+        """The method that its options put inside this one."""
+        assert self.inner_option is not None
+        return get_method(getattr(options, self.inner_option))
+
+    def parse_options(self, settings: Mapping[str, Any]) -> OptionsT:
+        """Its options from a policy's settings; what is wrong with them is a `PolicyError`."""
+        try:
+            return self.options(**settings)
+        except ValidationError as error:
+            problem = error.errors()[0]
+            where = ".".join(str(part) for part in problem["loc"])
+            known = ", ".join(self.options.model_fields) or "none"
+            message = problem["msg"][0].lower() + problem["msg"][1:]
+            raise PolicyError(
+                f"option {where!r} of method {self.name}: {message}; its options: {known}"
+            ) from None
+
+    def refusal(
+        self,
+        models: Sequence[Model],
+        options: OptionsT | None = None,
+        *,
+        recoding: str | None = None,
+        sensitive: int = 1,
+        persons: bool = False,
+    ) -> str | None:
+        """Why the method cannot do what is asked, in words that follow its name; or None.
+
+        All of it is known from a policy, before any data is read.
+
+        Parameters
+        ----------
+        models, options
+            What is to hold in every group; its options, by default those it has by itself.
+        recoding
+            "generalise" or "suppress"; by default what is natural for the method.
+        sensitive, persons
+            Number of sensitive columns, and whether persons are counted, not records.
+        """
+        if beyond := () if self.unique_groups else whole_table_only(models):
+            able = " and ".join(methods_where(lambda method: method.unique_groups))
+            return f"cannot promise {beyond[0]}; {able} can"
+        if self.grows_classes and not union_closed(models, persons):
+            return (
+                "with a person column, expected models that larger classes keep; got "
+                f"{', '.join(map(str, models))}: choose method hilbert"
+            )
+        if self.one_sensitive and (sensitive > 1 or persons):
+            return "expected one sensitive column and no person column"
+        if recoding not in {None, *self.recodings}:
+            return f"expected recoding {' or '.join(self.recodings)}; got {recoding}"
+        if self.inner_option is None:
+            return None
+        inner = self.inner(options or self.options())
+        # whoever leaves a residue also stars it, so that any method may divide it
+        asked = None if self.leaves_residue else recoding or self.recodings[0]
+        reason = inner.refusal(models, recoding=asked, sensitive=sensitive, persons=persons)
+        return reason and f"{self.inner_option} = {inner.name}: {reason}"
+
+    def cautions(
+        self, table: EncodedTable, models: Sequence[Model], options: OptionsT
     ) -> Sequence[str]:
-        """What the user should know before the work starts: warnings, one line each."""
+        """What the user should know before the work starts, one line each."""
         starves = table.qi[0].suppressed and not self.keeps_parts
         return hardly_repeats(table, models) if starves else ()
 
     @abstractmethod
     def run(
-        self, table: EncodedTable, models: Sequence[Model], options: Options, run: Run
+        self, table: EncodedTable, models: Sequence[Model], options: OptionsT, run: Run
     ) -> Outcome:
         """Partition the table so that every group satisfies every model.
 
         The table as a whole is known to satisfy the models (the pipeline has
-        checked eligibility), and to have at least one record.
+        checked eligibility), and to have at least one record; `refusal` has been asked.
         """

@@ -124,7 +124,7 @@ class _Found:
     """Records that were in no group of l, before they were incorporated into others."""
 
 
-class BSGI(Method):
+class BSGI(Method[BSGIOptions]):
     """Groups of l records that differ in every sensitive column, and in their persons.
 
     Models that this does not imply (a larger k, t-closeness, (k, e)) are reached by
@@ -143,12 +143,12 @@ class BSGI(Method):
     )
     options = BSGIOptions
     unique_groups = True
+    default = True
 
     def run(
-        self, table: EncodedTable, models: Sequence[Model], options: Options, run: Run
+        self, table: EncodedTable, models: Sequence[Model], options: BSGIOptions, run: Run
     ) -> Outcome:
         """See `Method.run`."""
-        assert isinstance(options, BSGIOptions)
         if not table.qi:  # nothing tells records apart
             return Outcome(Recoding.single(Partition.whole(table.n), 0))
         order = curve_of(table).order

@@ -60,7 +60,6 @@ from shoal.kernels.papers.cover_balls import cover_by_balls, nearest, new_balls
 from shoal.kernels.papers.cover_subsets import cover_by_small_sets, new_small_sets
 from shoal.methods.base import Method, Options, Outcome, Run
 from shoal.methods.hilbert import curve_of
-from shoal.methods.line import refuse_whole_table_models
 from shoal.methods.merging import merge_along
 from shoal.models import needs_sensitive, union_closed
 from shoal.models.base import Model
@@ -102,7 +101,7 @@ class Covered:
     """Different rows of quasi-identifiers."""
 
 
-class Cover(Method):
+class Cover(Method[CoverOptions]):
     """Greedy cover and Reduce; see the module for what is proven."""
 
     name = "cover"
@@ -115,20 +114,20 @@ class Cover(Method):
         "(2k-1)/k (1 + 1/2 + ... + 1/k) by patterns. Weights of attributes are not looked at."
     )
     options = CoverOptions
-    recodings: ClassVar[tuple[str, ...]] = ("suppress", "generalise")
+    recodings = ("suppress", "generalise")
 
-    def concerns(self, table: EncodedTable, models: Sequence[Model], options: Options) -> list[str]:
+    def cautions(
+        self, table: EncodedTable, models: Sequence[Model], options: CoverOptions
+    ) -> list[str]:
         """Weights are not heeded: stars are counted one by one."""
         if len({c.weight for c in table.qi}) < 2:
             return []
         return ["cover counts stars, each the same: the weights enter the loss, not the choice"]
 
     def run(
-        self, table: EncodedTable, models: Sequence[Model], options: Options, run: Run
+        self, table: EncodedTable, models: Sequence[Model], options: CoverOptions, run: Run
     ) -> Outcome:
         """See `Method.run`."""
-        assert isinstance(options, CoverOptions)
-        refuse_whole_table_models(self.name, models)
         k = max([1, *(m.smallest_class for m in models)])
         covered = cover_table(table, min(k, table.n), options.family)
         run.progress(1, 2)

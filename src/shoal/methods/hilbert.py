@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from shoal.encoding.table import EncodedTable, QIColumn, Recoding
 from shoal.kernels.curve import MOST_BITS, keys_along
 from shoal.kernels.sorting import order_of_keys
-from shoal.methods.base import Method, Options, Outcome, Run
-from shoal.methods.line import LineOptions, group_line, refuse_whole_table_models
+from shoal.methods.base import Method, Outcome, Run
+from shoal.methods.line import LineOptions, group_line
 from shoal.models.base import Model
 
 __all__ = ["Curve", "Hilbert", "HilbertOptions", "curve_of"]
@@ -45,7 +45,7 @@ class Curve:
         return spots
 
 
-class Hilbert(Method):
+class Hilbert(Method[HilbertOptions]):
     """Hilbert order and the optimal cut of the line, in time linear in records times k."""
 
     name = "hilbert"
@@ -56,13 +56,12 @@ class Hilbert(Method):
         "other models are reached by merging neighbours."
     )
     options = HilbertOptions
+    stand_in = None
 
     def run(
-        self, table: EncodedTable, models: Sequence[Model], options: Options, run: Run
+        self, table: EncodedTable, models: Sequence[Model], options: HilbertOptions, run: Run
     ) -> Outcome:
         """See `Method.run`."""
-        assert isinstance(options, HilbertOptions)
-        refuse_whole_table_models(self.name, models)
         curve = curve_of(table)
         run.progress(1, 2)
         partition = group_line(curve, table, models, options)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,8 @@ from shoal.errors import PolicyError
 from shoal.methods.base import Method, Options, Outcome, Run
 from shoal.methods.fulldomain import Search
 from shoal.methods.levels import AttributeLevels, levels_of
-from shoal.methods.line import refuse_whole_table_models
 from shoal.metrics.loss import attribute_ncp
-from shoal.models import Model, union_closed
+from shoal.models import Model
 
 __all__ = ["Incognito", "IncognitoOptions"]
 
@@ -48,7 +47,7 @@ class IncognitoOptions(Options):
     """What the best of the minimal generalisations has least of."""
 
 
-class Incognito(Method):
+class Incognito(Method[IncognitoOptions]):
     """All minimal full-domain generalisations; the best of them is published.
 
     A minimal node satisfies the models, and none below it does. The best node is
@@ -67,13 +66,14 @@ class Incognito(Method):
         "Every class satisfies every model, and no other choice of levels that does loses less. "
         "Models must be closed under union: with persons k, distinct l and (k, e) are."
     )
-    options: ClassVar[type[Options]] = IncognitoOptions
-    recodings: ClassVar[tuple[str, ...]] = ("generalise",)
+    options = IncognitoOptions
+    recodings = ("generalise",)
+    grows_classes = True
 
-    def concerns(
-        self, table: EncodedTable, models: Sequence[Model], options: Options
+    def cautions(
+        self, table: EncodedTable, models: Sequence[Model], options: IncognitoOptions
     ) -> Sequence[str]:
-        """See `Method.concerns`."""
+        """See `Method.cautions`."""
         nodes = math.prod(len(levels_of(column).blocks) for column in table.qi)
         if MANY_NODES < nodes <= MOST_NODES:
             return (
@@ -83,12 +83,9 @@ class Incognito(Method):
         return ()
 
     def run(
-        self, table: EncodedTable, models: Sequence[Model], options: Options, run: Run
+        self, table: EncodedTable, models: Sequence[Model], options: IncognitoOptions, run: Run
     ) -> Outcome:
         """See `Method.run`."""
-        assert isinstance(options, IncognitoOptions)
-        refuse_whole_table_models(self.name, models)
-        _refuse_what_unions_break(table, models)
         attribute_levels = [levels_of(column) for column in table.qi]
         nodes = _lattice_size(table, attribute_levels)
         search = Search(table, models, attribute_levels)
@@ -119,14 +116,6 @@ def _recoding(
         table.n,
     )
     return Recoding.single(Partition.from_group_ids(ids), len(table.qi), domains)
-
-
-def _refuse_what_unions_break(table: EncodedTable, models: Sequence[Model]) -> None:
-    if not union_closed(models, table.person is not None):
-        raise PolicyError(
-            "incognito: with a person column, expected models that larger classes keep; got "
-            f"{', '.join(map(str, models))}: choose method hilbert"
-        )
 
 
 def _lattice_size(table: EncodedTable, attribute_levels: Sequence[AttributeLevels]) -> int:

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.encoding.table import EncodedTable, Partition, Recoding, SensitiveColumn
-from shoal.errors import PolicyError
 from shoal.kernels.dp import best_offsets
 from shoal.kernels.line.nested import nested_groups
 from shoal.kernels.papers.frontier import all_different, frontier_groups
@@ -31,11 +30,10 @@ from shoal.models import (
     KAnonymity,
     largest_l,
     needs_sensitive,
-    whole_table_only,
 )
 from shoal.models.base import Model
 
-__all__ = ["LineOptions", "group_line", "partition_line", "refuse_whole_table_models"]
+__all__ = ["LineOptions", "group_line", "partition_line"]
 
 PARTS = 8
 """A merged group is put together from about this many."""
@@ -124,15 +122,6 @@ def partition_line(
     merged = merge_along(_coarser(groups, table, models), table, models)
     cut = _cut(order, table, models, spots if fast else None)
     return min(cut, merged, key=lambda p: gcp(table, Recoding.single(p, len(table.qi))))
-
-
-def refuse_whole_table_models(method: str, models: Sequence[Model]) -> None:
-    """Raise if a model looks at all groups at once: neighbours cannot see to it."""
-    for model in whole_table_only(models):
-        raise PolicyError(
-            f"{method}: expected models that groups can satisfy one by one; got {model.name}, "
-            "which looks at all groups at once: choose another method"
-        )
 
 
 def _cut(

@@ -10,17 +10,15 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from queue import SimpleQueue
-from typing import ClassVar
 
 import numpy as np
 
 from shoal.encoding.table import EncodedTable, Partition, Recoding
-from shoal.errors import PolicyError
 from shoal.kernels.costs import Costs
 from shoal.kernels.cuts import Guard, Rows, Scratch, carve, new_scratch, pack
 from shoal.kernels.histogram import new_tally, tally_inputs
 from shoal.methods.base import Method, Options, Outcome, Run
-from shoal.models import needs_sensitive, rules_for, whole_table_only
+from shoal.models import needs_sensitive, rules_for
 from shoal.models.base import Model
 
 __all__ = ["Mondrian", "MondrianOptions"]
@@ -44,7 +42,7 @@ class MondrianOptions(Options):
     """Where no strict cut is left, divide the records at a median: each side gets half."""
 
 
-class Mondrian(Method):
+class Mondrian(Method[MondrianOptions]):
     """Cuts as long as both sides of a cut satisfy every model.
 
     In a node of the tree the attributes are tried by their loss there, widest
@@ -63,25 +61,15 @@ class Mondrian(Method):
     name = "mondrian"
     summary = "Cuts the table at the median of its widest attribute, again and again; very fast."
     promise = "Every group satisfies every model, whichever; strict groups do not overlap."
-    options: ClassVar[type[Options]] = MondrianOptions
+    options = MondrianOptions
 
     def run(
-        self, table: EncodedTable, models: Sequence[Model], options: Options, run: Run
+        self, table: EncodedTable, models: Sequence[Model], options: MondrianOptions, run: Run
     ) -> Outcome:
-        assert isinstance(options, MondrianOptions)
-        _refuse_whole_table_models(models)
         partition = cut_table(table, models, options.relaxed, run.progress)
         return Outcome(
             Recoding.single(partition, len(table.qi)),
             {"groups": partition.groups, "relaxed": options.relaxed},
-        )
-
-
-def _refuse_whole_table_models(models: Sequence[Model]) -> None:
-    for model in whole_table_only(models):
-        raise PolicyError(
-            f"mondrian: expected models that groups can satisfy one by one; got {model.name}, "
-            "which looks at all groups at once: choose another method"
         )
 
 

@@ -43,7 +43,7 @@ class OptimalOptions(Options):
     """Seconds after which the search gives up: with an error, never with less than the optimum."""
 
 
-class Optimal(Method):
+class Optimal(Method[OptimalOptions]):
     """Integer programming, matching, or all subsets: whichever fits models and table."""
 
     name = "optimal"
@@ -57,10 +57,9 @@ class Optimal(Method):
     keeps_parts = True
 
     def run(
-        self, table: EncodedTable, models: Sequence[Model], options: Options, run: Run
+        self, table: EncodedTable, models: Sequence[Model], options: OptimalOptions, run: Run
     ) -> Outcome:
         """See `Method.run`."""
-        assert isinstance(options, OptimalOptions)
         minimum = _minimum(table, models, Deadline(options.time_limit), run)
         run.progress(1, 1)
         loss = float(group_losses(table, minimum.partition).sum())

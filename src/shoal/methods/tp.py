@@ -100,7 +100,7 @@ class Separated:
         )
 
 
-class TP(Method):
+class TP(Method[Options]):
     """The three-phase algorithm: linear in the records unless phase three is entered."""
 
     name = "tp"
@@ -110,7 +110,9 @@ class TP(Method):
         "column) the suppressed records are proven to be the fewest possible, or at most "
         "l - 1 more, or fewer than l times as many; the release says which."
     )
+    options = Options
     recodings = ("suppress", "generalise")
+    leaves_residue = True
 
     def run(
         self, table: EncodedTable, models: Sequence[Model], options: Options, run: Run

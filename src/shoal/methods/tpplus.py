@@ -8,40 +8,29 @@ stars than R as one group, so TP's bounds hold all the more.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated, Any
 
 import numpy as np
-from pydantic import field_validator
-from pydantic_core import PydanticCustomError
 
 from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.methods import METHODS, get_method
 from shoal.methods.base import Method, Options, Outcome, Run
-from shoal.methods.tp import TP, Jury, Separated, separate
+from shoal.methods.inside import naming
+from shoal.methods.tp import Jury, Separated, separate
 from shoal.metrics.loss import gcp
 from shoal.models.base import Model
 
 __all__ = ["TPPlus", "TPPlusOptions"]
 
-NOT_REFINERS = {"anatomy", "tp", "tp+"}
-
 
 class TPPlusOptions(Options):
     """Options of `tp+`."""
 
-    refine: str = "hilbert"
+    refine: Annotated[str, naming(lambda method: method.refines)] = "hilbert"
     """The method that divides the residue set, with its own default options."""
 
-    @field_validator("refine")
-    @classmethod
-    def _divides(cls, name: str) -> str:
-        able = sorted(set(METHODS) - NOT_REFINERS)
-        if name not in able:
-            raise PydanticCustomError("refine", f"expected one of {', '.join(able)}; got {name!r}")
-        return name
 
-
-class TPPlus(TP):
+class TPPlus(Method[TPPlusOptions]):
     """TP with its residue set divided further; never more stars than TP."""
 
     name = "tp+"
@@ -51,18 +40,17 @@ class TPPlus(TP):
         "of tp's suppressed records holds here too."
     )
     options = TPPlusOptions
+    recodings = ("suppress", "generalise")
+    leaves_residue = True
+    inner_option = "refine"
 
     def run(
-        self, table: EncodedTable, models: Sequence[Model], options: Options, run: Run
+        self, table: EncodedTable, models: Sequence[Model], options: TPPlusOptions, run: Run
     ) -> Outcome:
         """See `Method.run`."""
-        assert isinstance(options, TPPlusOptions)
-        refiner = get_method(options.refine)
-        if reason := refiner.refusal(models):
-            raise PolicyError(f"method tp+: refine = {options.refine}: {reason}")
         found = separate(table, models)
         run.progress(1, 2)
-        parts = _refined(found, table, models, refiner, run)
+        parts = _refined(found, table, models, self.inner(options), run)
         run.progress(2, 2)
         facts = {**found.facts(), "residue_groups": 0 if parts is None else parts.groups}
         recoding = Recoding.single(found.partition(parts), len(table.qi))
@@ -70,7 +58,7 @@ class TPPlus(TP):
 
 
 def _refined(
-    found: Separated, table: EncodedTable, models: Sequence[Model], refiner: Method, run: Run
+    found: Separated, table: EncodedTable, models: Sequence[Model], refiner: Method[Any], run: Run
 ) -> Partition | None:
     """Groups of R that are cheaper than R as one group and satisfy every model.
 

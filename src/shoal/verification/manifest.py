@@ -45,12 +45,12 @@ def build_manifest(
     bound: Bound | None = None,
     published: Published,
     class_sizes: NDArray[np.int64],
-    concerns: Sequence[str] = (),
+    cautions: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Everything the release claims about itself.
 
     `class_sizes` counts the records that share their published quasi-identifiers;
-    `concerns` are what the method warned of; `bound` is of all records.
+    `cautions` are what the method warned of; `bound` is of all records.
     """
     suppression = _suppression(policy, loss, table.n)
     return {
@@ -83,7 +83,7 @@ def build_manifest(
         },
         "loss": {**loss.to_dict(), **_bound(loss, bound)},
         "risk": risk_of(class_sizes),
-        "notices": [*_notices(policy, published, loss), *concerns],
+        "notices": [*_notices(policy, published, loss), *cautions],
     }
 
 

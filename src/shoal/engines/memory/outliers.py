@@ -35,8 +35,6 @@ Partitioner = Callable[[EncodedTable], Outcome]
 Fit = Callable[[Rows], bool]
 """Whether these records may be one class of stars."""
 
-SCOUT = "hilbert"
-"""The quick method that looks for outliers too, where it can promise the models."""
 MANY = 100_000
 """Of more records an any-time method, which even at once takes its time, is asked only to judge."""
 STARTS = (1, 4, 16)
@@ -78,7 +76,7 @@ class Attempt(NamedTuple):
 def sift(
     table: EncodedTable,
     policy: Policy,
-    method: Method,
+    method: Method[Any],
     partition: Callable[[EncodedTable, Policy, Report], Outcome],
     report: Report,
 ) -> Sifted:
@@ -128,9 +126,10 @@ def _at_once(policy: Policy) -> Policy:
     return policy.model_copy(update={"effort": "instant", "time": None})
 
 
-def _scouting(policy: Policy, method: Method) -> Policy | None:
+def _scouting(policy: Policy, method: Method[Any]) -> Policy | None:
     """The policy with the quick method in place of its own, if that is another and can do it."""
-    if method.name == SCOUT or get_method(SCOUT).refusal(models_of(policy)):
+    quick = method.stand_in
+    if quick is None or get_method(quick).refusal(models_of(policy)):
         return None
     recoding = policy.recoding or method.recodings[0]
     own: dict[str, Any] = {
@@ -138,7 +137,7 @@ def _scouting(policy: Policy, method: Method) -> Policy | None:
         "effort": None,
         "time": None,
     }  # of the policy's method alone
-    return policy.model_copy(update={"method": SCOUT, "recoding": recoding, **own})
+    return policy.model_copy(update={"method": quick, "recoding": recoding, **own})
 
 
 def _for_rest(policy: Policy, rest: int, everybody: int) -> Policy:

@@ -43,7 +43,7 @@ class BestOptions(Options):
     """Options of `best`."""
 
 
-class Best(Method):
+class Best(Method[BestOptions]):
     """Search for the least loss, for as long as effort or time allow."""
 
     name = "best"
@@ -55,13 +55,13 @@ class Best(Method):
     )
     options = BestOptions
     anytime = True
+    default = True
     keeps_parts = True
 
     def run(
-        self, table: EncodedTable, models: Sequence[Model], options: Options, run: Run
+        self, table: EncodedTable, models: Sequence[Model], options: BestOptions, run: Run
     ) -> Outcome:
         """See `Method.run`."""
-        assert isinstance(options, BestOptions)
         until = None if run.seconds is None else time.monotonic() + run.seconds
         stages = _stages(run.effort or DEFAULT_EFFORT) if run.seconds is None else [EFFORTS["max"]]
         order = _canonical(table)

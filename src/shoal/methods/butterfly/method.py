@@ -20,8 +20,6 @@ from shoal.methods.butterfly.body import body_first
 from shoal.methods.butterfly.division import Division, division_of
 from shoal.methods.butterfly.layers import layered, satisfies
 from shoal.methods.butterfly.wings import Butterflies, ButterflyInputs, group_wings
-from shoal.methods.papers.butterfly import tree_first
-from shoal.methods.union import inner_method
 from shoal.metrics.loss import gcp
 from shoal.models.base import Model
 
@@ -41,7 +39,7 @@ class ButterflyOptions(Options):
     body; by default with three readers or more."""
 
 
-class Butterfly(Method):
+class Butterfly(Method[ButterflyOptions]):
     """Butterflies for any number of readers; where they do not pay, the union of all attributes.
 
     Body-first by default, which on ACS loses half as much as the paper's own
@@ -55,13 +53,15 @@ class Butterfly(Method):
         "for; never more loss than the same inner method on the union of all attributes."
     )
     options = ButterflyOptions
+    default = True
+    for_readers = True
+    inner_option = "inner"
 
     def run(
-        self, table: EncodedTable, models: Sequence[Model], options: Options, run: Run
+        self, table: EncodedTable, models: Sequence[Model], options: ButterflyOptions, run: Run
     ) -> Outcome:
         """See `Method.run`."""
-        assert isinstance(options, ButterflyOptions)
-        inner = inner_method(self.name, options.inner, table, models)
+        inner = self.inner(options)
         division = division_of(table, run.views)
         with ThreadPoolExecutor(1) as pool:
             pending = pool.submit(_measured_union, inner, table, models, run.seed)
@@ -87,7 +87,7 @@ class Butterfly(Method):
 
 
 def _measured_union(
-    inner: Method, table: EncodedTable, models: Sequence[Model], seed: int
+    inner: Method[Any], table: EncodedTable, models: Sequence[Model], seed: int
 ) -> tuple[Recoding, float]:
     """The union, and what it loses."""
     recoding = inner.run(table, models, inner.options(), Run(seed)).recoding
@@ -113,6 +113,8 @@ def _by_strategy(
 def _made_by(inputs: ButterflyInputs, strategy: str) -> tuple[Butterflies, dict[str, Any]]:
     """Butterflies by a strategy, and what there is to say about them."""
     if strategy == "paper":
+        from shoal.methods.papers.butterfly import tree_first
+
         body, units, facts = tree_first(inputs)
         butterflies = group_wings(inputs, body, units)
     else:
@@ -137,7 +139,7 @@ def _share(division: Division, butterflies: Butterflies) -> float:
 
 
 def _refined(
-    inputs: ButterflyInputs, inner: Method, models: Sequence[Model], start: Recoding
+    inputs: ButterflyInputs, inner: Method[Any], models: Sequence[Model], start: Recoding
 ) -> tuple[Recoding, int]:
     """Layers first, then butterflies or the union for the rest."""
 

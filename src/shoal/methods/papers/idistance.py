@@ -22,9 +22,9 @@ from shoal.kernels.curve import hilbert_keys, key_words
 from shoal.kernels.papers.idistance import first_of_runs, nearest_centres, pack_cells, padded
 from shoal.kernels.sorting import order_of_keys, radix_sort
 from shoal.kernels.threads import on_threads
-from shoal.methods.base import Method, Options, Outcome, Run
+from shoal.methods.base import Method, Outcome, Run
 from shoal.methods.hilbert import Curve, curve_of
-from shoal.methods.line import LineOptions, group_line, refuse_whole_table_models
+from shoal.methods.line import LineOptions, group_line
 from shoal.models.base import Model
 
 __all__ = [
@@ -105,7 +105,7 @@ class Cells:
         return 2.0 * rank + (self.key & np.uint64(top)) / top
 
 
-class IDistance(Method):
+class IDistance(Method[IDistanceOptions]):
     """Order around cluster centres and the optimal cut of that line."""
 
     name = "idistance"
@@ -117,13 +117,12 @@ class IDistance(Method):
         "of all cuts of the line; the same seed gives the same groups."
     )
     options = IDistanceOptions
+    baseline = True
 
     def run(
-        self, table: EncodedTable, models: Sequence[Model], options: Options, run: Run
+        self, table: EncodedTable, models: Sequence[Model], options: IDistanceOptions, run: Run
     ) -> Outcome:
         """See `Method.run`."""
-        assert isinstance(options, IDistanceOptions)
-        refuse_whole_table_models(self.name, models)
         curve, space = curve_of(table), space_of(table)
         centres = centres_of(table, space, curve.axes, options, run.seed)
         run.progress(1, 3)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,6 @@ from shoal.kernels.papers.tds import (
     reached_by_all,
 )
 from shoal.methods.base import Method, Options, Outcome, Run
-from shoal.methods.line import refuse_whole_table_models
 from shoal.models import needs_sensitive, rules_for
 from shoal.models.base import Model
 
@@ -55,7 +54,7 @@ class TDSOptions(Options):
     """Divide the gain by 1 + the fall of the k or l reached, as Fung et al. do."""
 
 
-class TDS(Method):
+class TDS(Method[TDSOptions]):
     """Greedy refinement of one domain an attribute.
 
     At first every attribute is one block of all its values. A step divides one
@@ -80,15 +79,14 @@ class TDS(Method):
         "Every model holds in every class. Single-dimensional: the released values of an "
         "attribute do not overlap, so statistics packages can take them for its domain."
     )
-    options: ClassVar[type[Options]] = TDSOptions
-    recodings: ClassVar[tuple[str, ...]] = ("generalise",)
+    options = TDSOptions
+    baseline = True
+    recodings = ("generalise",)
 
     def run(
-        self, table: EncodedTable, models: Sequence[Model], options: Options, run: Run
+        self, table: EncodedTable, models: Sequence[Model], options: TDSOptions, run: Run
     ) -> Outcome:
         """See `Method.run`."""
-        assert isinstance(options, TDSOptions)
-        refuse_whole_table_models(self.name, models)
         cut = _Cut(table, models, options)
         while cut.specialise():
             run.progress(cut.steps, len(cut.gain))

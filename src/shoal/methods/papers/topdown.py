@@ -18,7 +18,7 @@ from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.kernels.papers.topdown_join import groups_from, in_order, join_small
 from shoal.kernels.papers.topdown_split import divide_all, new_box
 from shoal.methods.base import Method, Options, Outcome, Run
-from shoal.methods.line import partition_line, refuse_whole_table_models
+from shoal.methods.line import partition_line
 from shoal.models import needs_sensitive
 from shoal.models.base import Model
 
@@ -37,7 +37,7 @@ class TopDownOptions(Options):
     """A record joins the nearer seed, or the group that is then the tighter one (Xu et al.)."""
 
 
-class TopDown(Method):
+class TopDown(Method[TopDownOptions]):
     """Recursive division by two far-apart records.
 
     A record joins the nearer of two seeds by default. Xu et al. compare the
@@ -56,13 +56,12 @@ class TopDown(Method):
         "groups have k to 2k-1 records, unless all their records are alike."
     )
     options = TopDownOptions
+    baseline = True
 
     def run(
-        self, table: EncodedTable, models: Sequence[Model], options: Options, run: Run
+        self, table: EncodedTable, models: Sequence[Model], options: TopDownOptions, run: Run
     ) -> Outcome:
         """See `Method.run`."""
-        assert isinstance(options, TopDownOptions)
-        refuse_whole_table_models(self.name, models)
         k = max([1, *(m.smallest_class for m in models)])
         partition = divide_table(table, k, options.sample, options.join, run.seed)
         run.progress(1, 2)
