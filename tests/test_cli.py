@@ -387,6 +387,15 @@ def test_lists(command: str) -> None:
         assert entry["summary"] in listed.out
 
 
+def test_baselines_are_listed_apart() -> None:
+    entries = json.loads(shoal("methods", "--json").out)
+    ours, _, compared = shoal("methods").out.partition("\nTo compare with")
+    assert compared
+    for entry in entries:
+        assert entry["summary"] in (compared if entry["baseline"] else ours)
+        assert entry["summary"] not in (ours if entry["baseline"] else compared)
+
+
 def test_lists_name_everything() -> None:
     from shoal.methods import METHODS
     from shoal.models import MODELS

@@ -19,6 +19,7 @@ from shoal.kernels.papers.cover_balls import nearest, new_balls
 from shoal.kernels.papers.cover_subsets import new_small_sets
 from shoal.methods import cover
 from shoal.methods.cover import FAMILIES, cover_table, stars_of
+from shoal.methods.papers import cover_families
 from tables import qi
 
 NAMES = sorted(FAMILIES)
@@ -176,7 +177,7 @@ class TestEdges:
 
     def test_too_many_rows(self, monkeypatch):
         monkeypatch.setattr(cover, "MOST_PATTERNS", 99)
-        monkeypatch.setattr(cover, "MOST_COMPARED", 99)
+        monkeypatch.setattr(cover_families, "MOST_COMPARED", 99)
         table = table_of(np.arange(1000)[:, None])
         for family in ("patterns", "balls", None):
             with pytest.raises(PolicyError, match=r"1,000 different rows.*hilbert"):

@@ -21,6 +21,7 @@ from shoal.kernels.papers.frontier import all_different, frontier_groups
 from shoal.methods import get_method
 from shoal.methods.base import Run
 from shoal.methods.line import partition_line
+from shoal.methods.papers.frontier import frontier_along
 from shoal.models import (
     AlphaK,
     DistinctL,
@@ -241,7 +242,7 @@ class TestLine:
         ids=lambda models: " ".join(map(str, models)),
     )
     @pytest.mark.parametrize("shape", ["one column", "two columns", "persons"])
-    @pytest.mark.parametrize("variant", [{}, {"frontier": True}, {"enhance": True}], ids=str)
+    @pytest.mark.parametrize("variant", ["nested", "frontier", "enhance"])
     def test_every_model_holds(self, models, shape, variant):
         table = line_table(
             400,
@@ -250,7 +251,12 @@ class TestLine:
         )
         check_eligible(table, models)
         spots = np.arange(table.n, dtype=np.float64)
-        partition = partition_line(np.arange(table.n), table, models, spots=spots, **variant)
+        diverse = {
+            "nested": nested_groups,
+            "frontier": frontier_along(),
+            "enhance": frontier_along(spots),
+        }[variant]
+        partition = partition_line(np.arange(table.n), table, models, diverse=diverse)
         assert sorted(partition.order.tolist()) == list(range(table.n))
         for classes in table_histograms(table, partition.group_ids()):
             for model in models:

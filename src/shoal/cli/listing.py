@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from shoal.cli.output import output_options, print_json
+
+if TYPE_CHECKING:
+    from shoal.methods.base import Method
 
 
 @click.command(short_help="List the methods and what each promises.")
@@ -21,6 +26,7 @@ def methods(quiet: bool, as_json: bool) -> None:
                     "name": method.name,
                     "summary": method.summary,
                     "promise": method.promise,
+                    "baseline": method.baseline,
                     "options": {
                         name: field.default for name, field in method.options.model_fields.items()
                     },
@@ -30,11 +36,20 @@ def methods(quiet: bool, as_json: bool) -> None:
         )
         return
     for method in found:
-        click.echo(f"{method.name:<12} {method.summary}")
-        click.echo(f"{'':<12} promises: {method.promise}")
-        for name, field in method.options.model_fields.items():
-            about = field.description or ""
-            click.echo(f"{'':<12} --option {name}={str(field.default).lower()}  {about}")
+        if not method.baseline:
+            _describe(method)
+    click.echo("\nTo compare with (baselines, and papers to the letter):")
+    for method in found:
+        if method.baseline:
+            _describe(method)
+
+
+def _describe(method: Method[Any]) -> None:
+    click.echo(f"{method.name:<12} {method.summary}")
+    click.echo(f"{'':<12} promises: {method.promise}")
+    for name, field in method.options.model_fields.items():
+        about = field.description or ""
+        click.echo(f"{'':<12} --option {name}={str(field.default).lower()}  {about}")
 
 
 @click.command(short_help="List the privacy models and their options.")

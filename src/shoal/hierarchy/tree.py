@@ -195,11 +195,6 @@ class Hierarchy:
             counts[level == k] = below[runs[level == k]]
         return counts / float(len(self._rows) + extra)
 
-    def lca_label(self, lo: int, hi: int) -> str:
-        """Label of the LCA of the leaves lo..hi; a single leaf is itself."""
-        labels, _ = self.lca_labels([lo], [hi])
-        return labels[0]
-
     def lca_labels(self, lo: ArrayLike, hi: ArrayLike) -> tuple[list[str], NDArray[np.int32]]:
         """Labels of the LCA of many code ranges at once.
 

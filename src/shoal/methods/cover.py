@@ -2,7 +2,7 @@
 
 Paper 001 (Meyerson and Williams, PODS 2004), section 4: cover the records with
 sets of at least k, the cheapest per new record first, then Reduce the cover to a
-partition. Three families of sets:
+partition. Three families of sets, the paper's own in `shoal.methods.papers.cover_families`:
 
 - ``subsets``: all sets of k to 2k-1 records, by diameter (section 4.2);
 - ``balls``: around every record, by radius (section 4.3);
@@ -45,7 +45,6 @@ from shoal.encoding.classes import class_ids
 from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.errors import PolicyError
 from shoal.kernels.cover.greedy import (
-    MOST_ATTRIBUTES,
     Groups,
     Points,
     group_repeated,
@@ -56,23 +55,29 @@ from shoal.kernels.cover.greedy import (
 )
 from shoal.kernels.cover.patterns import cover_by_patterns, least_open, new_patterns
 from shoal.kernels.grouping import group_extents
-from shoal.kernels.papers.cover_balls import cover_by_balls, nearest, new_balls
-from shoal.kernels.papers.cover_subsets import cover_by_small_sets, new_small_sets
+from shoal.methods import load
 from shoal.methods.base import Method, Options, Outcome, Run
 from shoal.methods.hilbert import curve_of
 from shoal.methods.merging import merge_along
 from shoal.models import needs_sensitive, union_closed
 from shoal.models.base import Model
 
-__all__ = ["FAMILIES", "Cover", "CoverOptions", "Covered", "cover_table", "stars_of"]
+__all__ = [
+    "ELSEWHERE",
+    "FAMILIES",
+    "Cover",
+    "CoverOptions",
+    "Covered",
+    "Family",
+    "Task",
+    "cover_table",
+    "family_of",
+    "harmonic",
+    "stars_of",
+]
 
-MOST_SUBSETS = 1_500_000
-"""Sets of family ``subsets``: a few seconds."""
 MOST_PATTERNS = 50_000_000
 """Different rows times 2**attributes of family ``patterns``: 1.5 GB, some 10 seconds."""
-MOST_COMPARED = 10**11
-"""Different rows squared times attributes of family ``balls``: a few minutes."""
-
 ELSEWHERE = "choose method tp+ or hilbert with recoding = suppress"
 
 Name = Literal["patterns", "subsets", "balls"]
@@ -161,7 +166,7 @@ def cover_table(table: EncodedTable, k: int, family: Name | None = None) -> Cove
         The table is too large for the family, or for all of them.
     """
     task = _task(table, k)
-    chosen = FAMILIES[family] if family else _fitting(task)
+    chosen = family_of(family) if family else _fitting(task)
     if problem := chosen.problem(task):
         raise PolicyError(f"cover: {problem}")
     groups = new_groups(table.n)
@@ -223,7 +228,7 @@ class PatternFamily(Family):
     name = "patterns"
 
     def factor(self, k: int) -> float:
-        return (2 * k - 1) / k * _harmonic(k) if k > 1 else 1.0
+        return (2 * k - 1) / k * harmonic(k) if k > 1 else 1.0
 
     def problem(self, task: Task) -> str | None:
         if task.patterned:
@@ -245,77 +250,18 @@ class PatternFamily(Family):
         return weight, int(least @ task.total)
 
 
-class SubsetFamily(Family):
-    """All sets of k to 2k-1 records; weight: the diameter."""
-
-    name = "subsets"
-
-    def factor(self, k: int) -> float:
-        return (2 * k - 1) ** 2 / (2 * k) * _harmonic(k) if k > 1 else 1.0
-
-    def problem(self, task: Task) -> str | None:
-        sets = sum(self._counts(task))
-        if sets <= MOST_SUBSETS:
-            return _too_many_attributes(task)
-        shown = f"{sets:,}" if sets < 10**15 else f"10**{math.floor(math.log10(sets))}"
-        return (
-            f"family subsets looks at all sets of {task.k} to {2 * task.k - 1} records, here at "
-            f"least {shown}, and {MOST_SUBSETS:,} are the most: choose family patterns or balls"
-        )
-
-    def cover(self, task: Task, groups: Groups) -> tuple[int, int]:
-        n, k = len(task.points.of_record), task.k
-        codes = np.ascontiguousarray(task.points.codes[task.points.of_record])
-        points = new_points(codes, np.arange(n, dtype=np.int64))
-        sets = new_small_sets(codes, k, np.array(self._counts(task)))
-        queue = new_queue(task.attributes, 2 * k - 1, len(sets.diameter))
-        weight = cover_by_small_sets(points, groups, sets, queue, new_choice(k), k)
-        return weight, _nearest_bound(task)
-
-    @staticmethod
-    def _counts(task: Task) -> list[int]:
-        """How many sets there are of each size; stops once they are too many."""
-        n, counts = len(task.points.of_record), [0]
-        for size in range(task.k, min(2 * task.k - 1, n) + 1):
-            counts.append(math.comb(n, size))
-            if sum(counts) > MOST_SUBSETS:
-                break
-        return counts[1:] or counts
-
-
-class BallFamily(Family):
-    """Records within a number of differences from a centre; weight: that number."""
-
-    name = "balls"
-
-    def factor(self, k: int) -> float:
-        return (2 * k - 1) ** 2 / k * _harmonic(k) if k > 1 else 1.0
-
-    def problem(self, task: Task) -> str | None:
-        rows, d = len(task.total), task.attributes
-        if rows * rows * max(d, 1) <= MOST_COMPARED:
-            return _too_many_attributes(task)
-        most = math.isqrt(MOST_COMPARED // max(d, 1))
-        return (
-            f"family balls compares {rows:,} different rows with one another, and about {most:,} "
-            f"are the most with {d} quasi-identifiers: {ELSEWHERE}"
-        )
-
-    def cover(self, task: Task, groups: Groups) -> tuple[int, int]:
-        points, k = task.points, task.k
-        group_repeated(points, groups, k)
-        balls = new_balls(points.codes, task.total, points.left)
-        queue = new_queue(task.attributes, 2 * k - 1, balls.left.size)
-        weight = cover_by_balls(points, groups, balls, queue, new_choice(k), k)
-        return weight, _nearest_bound(task, balls)
-
-
-FAMILIES: dict[Name, Family] = {
-    "patterns": PatternFamily(),
-    "subsets": SubsetFamily(),
-    "balls": BallFamily(),
+FAMILIES: dict[Name, str] = {
+    "patterns": "shoal.methods.cover:PatternFamily",
+    "subsets": "shoal.methods.papers.cover_families:SubsetFamily",
+    "balls": "shoal.methods.papers.cover_families:BallFamily",
 }
-"""By name, the smallest proven factor first."""
+"""Name to "module:class", the smallest proven factor first."""
+
+
+def family_of(name: Name) -> Family:
+    """The family of sets of this name."""
+    family: Family = load(FAMILIES[name])()
+    return family
 
 
 def _task(table: EncodedTable, k: int) -> Task:
@@ -333,40 +279,21 @@ def _task(table: EncodedTable, k: int) -> Task:
 
 def _fitting(task: Task) -> Family:
     """The family with the smallest factor that the table allows."""
-    for family in FAMILIES.values():
+    for name in FAMILIES:
+        family = family_of(name)
         if family.problem(task) is None:
-            return family
-    return FAMILIES["balls"]
+            break
+    return family
 
 
-def _too_many_attributes(task: Task) -> str | None:
-    if task.attributes <= MOST_ATTRIBUTES:
-        return None
-    return (
-        f"expected at most {MOST_ATTRIBUTES} quasi-identifiers; got {task.attributes}: {ELSEWHERE}"
-    )
-
-
-def _nearest_bound(task: Task, balls: Any = None) -> int:
-    """Stars that the records need one by one: by patterns where they fit, else by distance."""
-    least = np.empty(len(task.total), dtype=np.int64)
-    if task.patterned:
-        patterns = new_patterns(task.points.codes, task.sizes, task.total, task.total)
-        least_open(patterns, task.k, least)
-    else:
-        balls = balls or new_balls(task.points.codes, task.total, task.total)
-        nearest(balls, task.k, least)
-    return int(least @ task.total)
-
-
-def _harmonic(k: int) -> float:
+def harmonic(k: int) -> float:
     """1 + 1/2 + ... + 1/k, rounded up."""
     return math.fsum(1 / i for i in range(1, k + 1)) * (1 + 1e-12)
 
 
 def _fewest(weight: int, k: int) -> int:
     """Fewest stars that a greedy cover of this weight allows: a whole number, rounded safely."""
-    return math.ceil(k * weight / _harmonic(k) * (1 - 1e-12))
+    return math.ceil(k * weight / harmonic(k) * (1 - 1e-12))
 
 
 def stars_of(table: EncodedTable, partition: Partition) -> int:

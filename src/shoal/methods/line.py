@@ -11,7 +11,7 @@ neighbours along the line.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from shoal.encoding.table import EncodedTable, Partition, Recoding, SensitiveColumn
 from shoal.kernels.dp import best_offsets
 from shoal.kernels.line.nested import nested_groups
-from shoal.kernels.papers.frontier import all_different, frontier_groups
+from shoal.kernels.papers.frontier import all_different
 from shoal.methods.base import Options
 from shoal.methods.merging import merge_along
 from shoal.metrics.loss import gcp
@@ -34,6 +34,10 @@ from shoal.models import (
 from shoal.models.base import Model
 
 __all__ = ["LineOptions", "group_line", "partition_line"]
+
+Diverse = Callable[[NDArray[np.int32], int, int], tuple[NDArray[np.int64], NDArray[np.int64]]]
+"""From values along a line, their number and l: places and offsets of groups of l or more
+different values."""
 
 PARTS = 8
 """A merged group is put together from about this many."""
@@ -65,15 +69,13 @@ def group_line(
     line: Line, table: EncodedTable, models: Sequence[Model], options: LineOptions
 ) -> Partition:
     """`partition_line` as a method's options ask for it."""
-    return partition_line(
-        line.order,
-        table,
-        models,
-        spots=line.spots() if options.fast or options.enhance else None,
-        fast=options.fast,
-        frontier=options.frontier,
-        enhance=options.enhance,
-    )
+    spots = line.spots() if options.fast else None
+    if not (options.frontier or options.enhance):
+        return partition_line(line.order, table, models, spots=spots)
+    from shoal.methods.papers.frontier import frontier_along
+
+    diverse = frontier_along(line.spots() if options.enhance else None)
+    return partition_line(line.order, table, models, spots=spots, diverse=diverse)
 
 
 def partition_line(
@@ -82,9 +84,7 @@ def partition_line(
     models: Sequence[Model],
     *,
     spots: NDArray[np.float64] | None = None,
-    fast: bool = False,
-    frontier: bool = False,
-    enhance: bool = False,
+    diverse: Diverse = nested_groups,
 ) -> Partition:
     """Groups of near records on the line that satisfy every model.
 
@@ -103,24 +103,19 @@ def partition_line(
     models : sequence of Model
         What every group must satisfy; the whole table does.
     spots : float64 array, optional
-        Ascending place of each record of `order` on the line, which `fast` and
-        `enhance` measure by.
-    fast : bool
-        Cut by the extent on the line, not by the loss (paper 004's HilbFast, iDistFast).
-    frontier : bool
-        Diverse groups as in Figure 8 of the paper, instead of nested ones.
-    enhance : bool
-        The same with the enhancement of Figure 9.
+        Ascending place of each record of `order` on the line, to cut by the extent there
+        and not by the loss (paper 004's HilbFast, iDistFast).
+    diverse : callable
+        What makes groups of different values: nested ones, or those of a paper.
     """
     column, l = _diversity(table, models)
     if column is None:
-        return _cut(order, table, models, spots if fast else None)
-    figure_9 = spots if enhance else None
-    groups = _different_values(order, column, l, frontier or enhance, figure_9)
+        return _cut(order, table, models, spots)
+    groups = _different_values(order, column, l, diverse)
     if _only_l_asked(table, models, l):
         return groups
     merged = merge_along(_coarser(groups, table, models), table, models)
-    cut = _cut(order, table, models, spots if fast else None)
+    cut = _cut(order, table, models, spots)
     return min(cut, merged, key=lambda p: gcp(table, Recoding.single(p, len(table.qi))))
 
 
@@ -189,15 +184,11 @@ def _different_values(
     order: NDArray[np.int64],
     column: SensitiveColumn,
     l: int,
-    frontier: bool,
-    figure_9: NDArray[np.float64] | None,
+    diverse: Diverse,
 ) -> Partition:
     """Groups of at least l records, no two of a group with the same value."""
     value = column.codes[order]
-    if frontier:
-        places, offsets = frontier_groups(value, column.size, l, figure_9)
-    else:
-        places, offsets = nested_groups(value, column.size, l)
+    places, offsets = diverse(value, column.size, l)
     assert np.diff(offsets).min() >= l
     assert all_different(value, places, offsets, np.full(column.size, -1))
     return Partition(order[places], offsets)
