@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 import naive_optimal
+from columns import columns_of
 from shoal.bounds.families import Family
 from shoal.encoding.table import EncodedTable
 from shoal.models.base import Model
@@ -25,7 +26,7 @@ def groups(table: EncodedTable, family: Family) -> Iterator[Rows]:
         if family.column is None or family.caps is None:
             yield list(group)
             continue
-        values = [int(table.sensitive[family.column].codes[r]) for r in group]
+        values = [int(table.sensitive_codes[family.column][r]) for r in group]
         if all(values.count(v) <= family.caps[v] for v in values):
             yield list(group)
 
@@ -55,7 +56,7 @@ def overweight(table: EncodedTable, weights: Sequence[float], family: Family) ->
 
 def optimum_with_drops(table: EncodedTable, models: Sequence[Model]) -> float:
     """Least loss where any record may be dropped at the loss of all its attributes."""
-    all_of_it = sum(column.weight for column in table.qi)
+    all_of_it = sum(column.weight for column in columns_of(table))
 
     def price(group: Rows) -> float:
         dropped = len(group) * all_of_it

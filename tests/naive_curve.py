@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from shoal.encoding.table import SET, SPAN, EncodedTable, QIColumn
+from columns import Column, columns_of
+from shoal.encoding.codebook import SET, SPAN
+from shoal.encoding.table import EncodedTable
 
 
 def hilbert_index(point: Sequence[int], bits: int) -> int:
@@ -42,7 +44,7 @@ def hilbert_index(point: Sequence[int], bits: int) -> int:
     return index
 
 
-def ncp(column: QIColumn, records: Sequence[int]) -> float:
+def ncp(column: Column, records: Sequence[int]) -> float:
     """Loss of one attribute in a group, from the definition."""
     values = {int(column.codes[r]) for r in records}
     if len(values) == 1:
@@ -57,7 +59,7 @@ def ncp(column: QIColumn, records: Sequence[int]) -> float:
 
 def group_cost(table: EncodedTable, records: Sequence[int]) -> float:
     """|G| times the weighted loss of a group."""
-    return len(records) * sum(c.weight * ncp(c, records) for c in table.qi)
+    return len(records) * sum(c.weight * ncp(c, records) for c in columns_of(table))
 
 
 def best_cut(n: int, k: int, cost: Callable[[int, int], float]) -> tuple[float, list[int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 
+from columns import columns_of
 from naive_queries import groups_of, meaning
 from shoal.encoding.table import EncodedTable, Recoding
 
@@ -14,7 +15,9 @@ Box = tuple[frozenset[int], ...]
 def boxes_of(table: EncodedTable, recoding: Recoding) -> list[Box]:
     """For each record what each of its released cells may mean."""
     cells: list[list[frozenset[int]]] = [[] for _ in range(table.n)]
-    for a, (column, partition) in enumerate(zip(table.qi, recoding.partitions, strict=True)):
+    for a, (column, partition) in enumerate(
+        zip(columns_of(table), recoding.partitions, strict=True)
+    ):
         for members in groups_of(partition):
             codes = {int(column.codes[r]) for r in members}
             domain = recoding.domain(a)
@@ -30,7 +33,7 @@ def boxes_of(table: EncodedTable, recoding: Recoding) -> list[Box]:
 
 
 def values_of(table: EncodedTable, sensitive: int | None) -> list[int]:
-    return [0] * table.n if sensitive is None else table.sensitive[sensitive].codes.tolist()
+    return [0] * table.n if sensitive is None else table.sensitive_codes[sensitive].tolist()
 
 
 def density(boxes: list[Box], values: list[int], point: tuple[int, ...], value: int) -> float:
@@ -44,7 +47,7 @@ def density(boxes: list[Box], values: list[int], point: tuple[int, ...], value: 
 
 def kl_divergence(table: EncodedTable, recoding: Recoding, sensitive: int | None = 0) -> float:
     boxes, values = boxes_of(table, recoding), values_of(table, sensitive)
-    points = Counter(zip(map(tuple, table.matrix.T.tolist()), values, strict=True))
+    points = Counter(zip(map(tuple, table.codes.T.tolist()), values, strict=True))
     total = 0.0
     for (point, value), count in points.items():
         f = count / table.n

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from columns import columns_of
 from naive_curve import hilbert_index
 from shoal.encoding.table import EncodedTable
 from shoal.methods.hilbert import Curve
@@ -16,8 +17,8 @@ Point = Sequence[float]
 
 def coordinates(table: EncodedTable, row: int) -> list[float]:
     """Place of every attribute, times its weight relative to the heaviest."""
-    heaviest = max((c.weight for c in table.qi), default=1.0)
-    return [float(c.place[c.codes[row]]) * c.weight / heaviest for c in table.qi]
+    heaviest = max((c.weight for c in columns_of(table)), default=1.0)
+    return [float(c.coordinate[c.codes[row]]) * c.weight / heaviest for c in columns_of(table)]
 
 
 def distance(p: Point, q: Point) -> float:
@@ -34,8 +35,10 @@ def curve_key(table: EncodedTable, curve: Curve, row: int) -> int:
     if not curve.axes:
         return 0
     top = (1 << curve.bits) - 1
-    columns = [table.qi[a] for a in curve.axes]
-    return hilbert_index([int(np.rint(c.place[c.codes[row]] * top)) for c in columns], curve.bits)
+    columns = [columns_of(table)[a] for a in curve.axes]
+    return hilbert_index(
+        [int(np.rint(c.coordinate[c.codes[row]] * top)) for c in columns], curve.bits
+    )
 
 
 def line(

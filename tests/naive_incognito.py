@@ -11,7 +11,9 @@ from collections import defaultdict
 from collections.abc import Hashable, Sequence
 
 import naive_models
-from shoal.encoding.table import SET, SPAN, EncodedTable, QIColumn
+from columns import Column, columns_of, sensitive_of
+from shoal.encoding.codebook import SET, SPAN
+from shoal.encoding.table import EncodedTable
 from shoal.models import Model
 
 Node = tuple[int, ...]
@@ -20,7 +22,7 @@ Rows = list[int]
 ALL = "all values"
 
 
-def top(column: QIColumn) -> int:
+def top(column: Column) -> int:
     """The level at which all values are one."""
     present = column.size - column.has_missing
     if column.hierarchy is not None:
@@ -30,7 +32,7 @@ def top(column: QIColumn) -> int:
     return math.ceil(math.log2(present)) if present <= 32 else 6
 
 
-def generalised(column: QIColumn, code: int, level: int) -> Hashable:
+def generalised(column: Column, code: int, level: int) -> Hashable:
     """What a value is published as at a level; equal means published alike."""
     present = column.size - column.has_missing
     if level == top(column):
@@ -46,7 +48,7 @@ def generalised(column: QIColumn, code: int, level: int) -> Hashable:
 
 
 def lattice(table: EncodedTable) -> list[Node]:
-    return list(itertools.product(*(range(top(column) + 1) for column in table.qi)))
+    return list(itertools.product(*(range(top(column) + 1) for column in columns_of(table))))
 
 
 def classes(table: EncodedTable, node: Node) -> list[Rows]:
@@ -54,7 +56,7 @@ def classes(table: EncodedTable, node: Node) -> list[Rows]:
     for row in range(table.n):
         released = [
             generalised(column, column.codes[row], level)
-            for column, level in zip(table.qi, node, strict=True)
+            for column, level in zip(columns_of(table), node, strict=True)
         ]
         found[tuple(released)].append(row)
     return list(found.values())
@@ -70,7 +72,7 @@ def satisfies(table: EncodedTable, models: Sequence[Model], groups: list[Rows]) 
             ):
                 return False
             continue
-        for column in table.sensitive:
+        for column in sensitive_of(table):
             values = column.codes.tolist()
             if model.name == "(k,e)":
                 if column.values is None:
@@ -98,7 +100,7 @@ def minimal(nodes: set[Node]) -> set[Node]:
 # --- what a node loses ---------------------------------------------------------------------
 
 
-def loss(column: QIColumn, block: list[int]) -> float:
+def loss(column: Column, block: list[int]) -> float:
     """NCP of publishing all codes of a block alike, from DESIGN section 2."""
     present = column.size - column.has_missing
     if len(block) == 1:
@@ -119,13 +121,13 @@ def loss(column: QIColumn, block: list[int]) -> float:
 
 def gcp(table: EncodedTable, node: Node) -> float:
     lost = 0.0
-    for column, level in zip(table.qi, node, strict=True):
+    for column, level in zip(columns_of(table), node, strict=True):
         blocks = defaultdict(list)
         for code in range(column.size):
             blocks[generalised(column, code, level)].append(code)
         each = {code: loss(column, block) for block in blocks.values() for code in block}
         lost += column.weight * sum(each[code] for code in column.codes.tolist())
-    return lost / (table.n * sum(column.weight for column in table.qi))
+    return lost / (table.n * sum(column.weight for column in columns_of(table)))
 
 
 def metric(table: EncodedTable, node: Node, name: str) -> float:

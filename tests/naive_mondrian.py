@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from shoal.encoding.table import EncodedTable, QIColumn
+from columns import Column, columns_of, sensitive_of
+from shoal.encoding.table import EncodedTable
 from shoal.kernels.costs import SPAN, TREE
 
 Rows = list[int]
@@ -17,7 +18,7 @@ def mondrian(table: EncodedTable, allowed: Allowed, relaxed: bool = False) -> li
 
     def split(rows: Rows) -> list[Rows]:
         # sorted() is stable: of equally wide attributes the earlier one comes first
-        by_width = sorted(table.qi, key=lambda c: -loss(c, rows))
+        by_width = sorted(columns_of(table), key=lambda c: -loss(c, rows))
         wide = [c for c in by_width if loss(c, rows) > 0]
         for cuts in (strict_cuts, halves) if relaxed else (strict_cuts,):
             for column in wide:
@@ -29,21 +30,21 @@ def mondrian(table: EncodedTable, allowed: Allowed, relaxed: bool = False) -> li
     return split(list(range(table.n)))
 
 
-def strict_cuts(column: QIColumn, rows: Rows) -> Iterator[tuple[Rows, Rows]]:
+def strict_cuts(column: Column, rows: Rows) -> Iterator[tuple[Rows, Rows]]:
     """At most the median and above it; then below the median and at least it."""
     below, equal, above = around_median(column, rows)
     yield sorted(below + equal), above
     yield below, sorted(equal + above)
 
 
-def halves(column: QIColumn, rows: Rows) -> Iterator[tuple[Rows, Rows]]:
+def halves(column: Column, rows: Rows) -> Iterator[tuple[Rows, Rows]]:
     """The records at the median divided so that the left side has floor(n/2)."""
     below, equal, above = around_median(column, rows)
     needed = len(rows) // 2 - len(below)
     yield sorted(below + equal[:needed]), sorted(equal[needed:] + above)
 
 
-def around_median(column: QIColumn, rows: Rows) -> tuple[Rows, Rows, Rows]:
+def around_median(column: Column, rows: Rows) -> tuple[Rows, Rows, Rows]:
     """Records below, at and above the floor(n/2)-th smallest code."""
     median = sorted(column.codes[r] for r in rows)[len(rows) // 2 - 1]
     below = [r for r in rows if column.codes[r] < median]
@@ -52,7 +53,7 @@ def around_median(column: QIColumn, rows: Rows) -> tuple[Rows, Rows, Rows]:
     return below, equal, above
 
 
-def loss(column: QIColumn, rows: Rows) -> float:
+def loss(column: Column, rows: Rows) -> float:
     """NCP of DESIGN section 2."""
     codes = {int(column.codes[r]) for r in rows}
     lo, hi = min(codes), max(codes)
@@ -73,7 +74,7 @@ def k_and_l(table: EncodedTable, k: int, ell: int = 1) -> Allowed:
         persons = len(set(person))
         if persons < k:
             return False
-        for column in table.sensitive:
+        for column in sensitive_of(table):
             pairs = {(p, int(column.codes[r])) for p, r in zip(person, rows, strict=True)}
             if ell * max(Counter(value for _, value in pairs).values()) > persons:
                 return False

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 import naive_models
+from columns import columns_of, sensitive_of
 from naive_mondrian import loss
 from shoal.encoding.table import EncodedTable
 from shoal.models.base import Model
@@ -28,7 +29,7 @@ def partitions(rows: Rows) -> Iterator[list[Rows]]:
 
 def satisfies(table: EncodedTable, group: Rows, models: Sequence[Model]) -> bool:
     """Whether every model holds in the group for every sensitive column."""
-    columns = [(c.codes.tolist(), c.ordered) for c in table.sensitive]
+    columns = [(c.codes.tolist(), c.ordered) for c in sensitive_of(table)]
     person = list(range(table.n)) if table.person is None else table.person.tolist()
     for codes, ordered in columns or [([0] * table.n, False)]:
         others = [r for r in range(table.n) if r not in group]
@@ -41,7 +42,9 @@ def satisfies(table: EncodedTable, group: Rows, models: Sequence[Model]) -> bool
 def total_loss(table: EncodedTable, groups: list[Rows]) -> float:
     """Sum over groups of records times weighted NCP; a coarsened value costs by itself."""
     return math.fsum(
-        len(group) * column.weight * _ncp(column, group) for group in groups for column in table.qi
+        len(group) * column.weight * _ncp(column, group)
+        for group in groups
+        for column in columns_of(table)
     )
 
 
@@ -57,7 +60,7 @@ def stars(table: EncodedTable, groups: list[Rows]) -> int:
     return sum(
         len(group) * (len({int(column.codes[r]) for r in group}) > 1)
         for group in groups
-        for column in table.qi
+        for column in columns_of(table)
     )
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from columns import columns_of
 from shoal.encoding.table import EncodedTable, Partition
 from shoal.kernels.costs import SET, SPAN
 
 
 def ncp(table: EncodedTable, records: list[int]) -> float:
     """Weighted mean loss of a group, straight from DESIGN section 2."""
-    total = sum(column.weight for column in table.qi)
-    return sum(c.weight * _loss(c, {int(c.codes[r]) for r in records}) for c in table.qi) / total
+    total = sum(column.weight for column in columns_of(table))
+    return (
+        sum(c.weight * _loss(c, {int(c.codes[r]) for r in records}) for c in columns_of(table))
+        / total
+    )
 
 
 def _loss(column, values: set[int]) -> float:

@@ -6,7 +6,8 @@ import math
 from collections import Counter
 from itertools import combinations, product
 
-from shoal.encoding.table import SET
+from columns import columns_of, sensitive_of
+from shoal.encoding.codebook import SET
 
 
 def meaning(column, codes):
@@ -34,10 +35,10 @@ def meanings(table, recoding):
     """For each record a list of sets: what its released cells may mean."""
     cells = [[None] * len(table.qi) for _ in range(table.n)]
     for a, partition in enumerate(recoding.partitions):
-        codes = table.qi[a].codes.tolist()
+        codes = table.codes[a].tolist()
         for g in range(partition.groups):
             members = partition.order[partition.offsets[g] : partition.offsets[g + 1]].tolist()
-            meant = meaning(table.qi[a], [codes[r] for r in members])
+            meant = meaning(columns_of(table)[a], [codes[r] for r in members])
             for record in members:
                 cells[record][a] = meant
     return cells
@@ -45,7 +46,7 @@ def meanings(table, recoding):
 
 def divergence(table, attributes, values, expected):
     """KL of one group-by: ``expected`` maps (cell, value) to records."""
-    codes = [table.qi[a].codes.tolist() for a in attributes]
+    codes = [table.codes[a].tolist() for a in attributes]
     counts = Counter(
         (cell, v) for *cell, v in zip(*codes, values, strict=True) for cell in [tuple(cell)]
     )
@@ -63,7 +64,7 @@ def mean_divergence(table, level, values, spread):
 
 
 def cube_divergence(table, recoding, level, sensitive):
-    values = [0] * table.n if sensitive is None else table.sensitive[sensitive].codes.tolist()
+    values = [0] * table.n if sensitive is None else table.sensitive_codes[sensitive].tolist()
     cells = meanings(table, recoding)
 
     def spread(attributes):
@@ -79,13 +80,13 @@ def cube_divergence(table, recoding, level, sensitive):
 
 
 def anatomy_divergence(table, partition, level, sensitive):
-    values = table.sensitive[sensitive].codes.tolist()
+    values = table.sensitive_codes[sensitive].tolist()
 
     def spread(attributes):
         expected = Counter()
         for members in groups_of(partition):
             for record, other in product(members, members):
-                cell = tuple(int(table.qi[a].codes[record]) for a in attributes)
+                cell = tuple(int(table.codes[a][record]) for a in attributes)
                 expected[cell, values[other]] += 1 / len(members)
         return expected
 
@@ -117,7 +118,7 @@ def queries_of(workload):
 
 
 def true_count(table, query, sensitive):
-    columns = [*table.qi, *([] if sensitive is None else [table.sensitive[sensitive]])]
+    columns = [*columns_of(table), *([] if sensitive is None else [sensitive_of(table)[sensitive]])]
     return sum(all(int(columns[c].codes[r]) in codes for c, codes in query) for r in range(table.n))
 
 
@@ -131,7 +132,7 @@ def expected_count(table, recoding, query, sensitive):
                 meant = cells[record][column]
                 share *= len(meant & codes) / len(meant)
             else:
-                share *= int(table.sensitive[sensitive].codes[record]) in codes
+                share *= int(table.sensitive_codes[sensitive][record]) in codes
         total += share
     return total
 
@@ -142,10 +143,10 @@ def anatomy_count(table, partition, query, sensitive):
         share = 1.0
         for column, codes in query:
             if column >= len(table.qi):
-                values = table.sensitive[sensitive].codes
+                values = table.sensitive_codes[sensitive]
                 share = sum(int(values[r]) in codes for r in members) / len(members)
         asked = [(c, codes) for c, codes in query if c < len(table.qi)]
         total += share * sum(
-            all(int(table.qi[c].codes[r]) in codes for c, codes in asked) for r in members
+            all(int(table.codes[c][r]) in codes for c, codes in asked) for r in members
         )
     return total

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import permutations
 
 import naive_optimal
+from columns import columns_of, sensitive_of
 from shoal.encoding.table import EncodedTable
 from shoal.models.base import Model
 
@@ -29,7 +30,7 @@ def best_cut(table: EncodedTable, rows: Rows, models: Sequence[Model]) -> float:
     Records of equal code stand in the order of `rows`, so a cut may fall between them.
     """
     least = math.inf
-    for column in table.qi:
+    for column in columns_of(table):
         line = sorted(rows, key=lambda r: int(column.codes[r]))
         if column.codes[line[0]] == column.codes[line[-1]]:
             continue
@@ -50,6 +51,6 @@ def kinds(table: EncodedTable) -> list[tuple[int, ...]]:
     """What the models can see of each record: its sensitive values, and who it is."""
     person = [()] * table.n if table.person is None else [(int(p),) for p in table.person]
     return [
-        person[r] + tuple(int(column.codes[r]) for column in table.sensitive)
+        person[r] + tuple(int(column.codes[r]) for column in sensitive_of(table))
         for r in range(table.n)
     ]

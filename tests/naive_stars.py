@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from columns import columns_of, sensitive_of
 from shoal.encoding.table import EncodedTable
 
 Cell = tuple[int, tuple[int, ...]]
@@ -17,7 +18,7 @@ Kind = tuple[tuple[int, ...], int]
 
 def price(table: EncodedTable, pattern: int) -> float:
     """What the attributes that a pattern does not keep cost."""
-    return sum(column.weight for a, column in enumerate(table.qi) if not pattern >> a & 1)
+    return sum(column.weight for a, column in enumerate(columns_of(table)) if not pattern >> a & 1)
 
 
 def cell(table: EncodedTable, codes: tuple[int, ...], pattern: int) -> Cell:
@@ -32,8 +33,8 @@ def kinds(table: EncodedTable) -> Counter[Kind]:
 
 def kind_of(table: EncodedTable, record: int) -> Kind:
     """Attributes and sensitive value of a record."""
-    value = int(table.sensitive[0].codes[record])
-    return tuple(int(column.codes[record]) for column in table.qi), value
+    value = int(table.sensitive_codes[0][record])
+    return tuple(int(column.codes[record]) for column in columns_of(table)), value
 
 
 def least(table: EncodedTable, l: int) -> float:  # noqa: E741
@@ -70,8 +71,8 @@ class Walk:
         self.table, self.l = table, l
         self.kinds = kinds(table)
         self.patterns = range(2 ** len(table.qi))
-        unit = sum(column.weight for column in table.qi) / len(table.qi)
-        self.pace = pace / max(1, l + table.sensitive[0].size - 2) / unit
+        unit = sum(column.weight for column in columns_of(table)) / len(table.qi)
+        self.pace = pace / max(1, l + sensitive_of(table)[0].size - 2) / unit
         most: Counter[tuple[Cell, int]] = Counter()
         room: Counter[Cell] = Counter()
         for (codes, value), records in self.kinds.items():

@@ -6,8 +6,10 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 
+from columns import Column, columns_of, sensitive_of
 from naive_mondrian import loss
-from shoal.encoding.table import SET, SPAN, EncodedTable, QIColumn
+from shoal.encoding.codebook import SET, SPAN
+from shoal.encoding.table import EncodedTable
 
 Rows = list[int]
 Blocks = list[tuple[int, int]]
@@ -19,11 +21,11 @@ def tds(
     table: EncodedTable, allowed: Allowed, score: str, cautious: bool, sizes_only: bool
 ) -> list[Blocks]:
     """Blocks of each attribute, where no step is left that all classes allow."""
-    cut: list[Blocks] = [[(0, column.size - 1)] for column in table.qi]
+    cut: list[Blocks] = [[(0, column.size - 1)] for column in columns_of(table)]
     while True:
         now = least(table, classes(table, cut), sizes_only)
         best, chosen = -1, cut
-        for a, column in enumerate(table.qi):
+        for a, column in enumerate(columns_of(table)):
             for block in cut[a]:
                 for parts in divisions(column, block):
                     then = [*cut[:a], sorted({*cut[a]} - {block} | {*parts}), *cut[a + 1 :]]
@@ -45,13 +47,13 @@ def classes(table: EncodedTable, cut: list[Blocks]) -> list[Rows]:
     for row in range(table.n):
         key = tuple(
             next(b for b in blocks if b[0] <= column.codes[row] <= b[1])
-            for column, blocks in zip(table.qi, cut, strict=True)
+            for column, blocks in zip(columns_of(table), cut, strict=True)
         )
         found[key].append(row)
     return list(found.values())
 
 
-def divisions(column: QIColumn, block: tuple[int, int]) -> Iterator[Blocks]:
+def divisions(column: Column, block: tuple[int, int]) -> Iterator[Blocks]:
     low, high = block
     present = column.size - column.has_missing
     if low == high:
@@ -72,13 +74,13 @@ def divisions(column: QIColumn, block: tuple[int, int]) -> Iterator[Blocks]:
         yield [(min(codes), max(codes)) for codes in nodes.values()]
 
 
-def rows_in(column: QIColumn, block: tuple[int, int]) -> Rows:
+def rows_in(column: Column, block: tuple[int, int]) -> Rows:
     return [r for r, code in enumerate(column.codes) if block[0] <= code <= block[1]]
 
 
 def gain(table: EncodedTable, a: int, block: tuple[int, int], parts: Blocks, score: str) -> float:
-    column = table.qi[a]
-    if score == "loss" or (score == "information" and not table.sensitive):
+    column = columns_of(table)[a]
+    if score == "loss" or (score == "information" and not sensitive_of(table)):
 
         def left(b: tuple[int, int]) -> float:
             rows = rows_in(column, b)
@@ -92,11 +94,11 @@ def gain(table: EncodedTable, a: int, block: tuple[int, int], parts: Blocks, sco
 
 
 def sensitive(table: EncodedTable) -> list[list[int]]:
-    return [s.codes.tolist() for s in table.sensitive] or [[0] * table.n]
+    return [s.codes.tolist() for s in sensitive_of(table)] or [[0] * table.n]
 
 
 def bits(
-    table: EncodedTable, column: QIColumn, block: tuple[int, int], values: list[int], score: str
+    table: EncodedTable, column: Column, block: tuple[int, int], values: list[int], score: str
 ) -> float:
     """Bits that a block leaves open: which value, or which value and which code."""
     rows = rows_in(column, block)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from columns import columns_of
 from naive_mondrian import loss
 from shoal.encoding.table import EncodedTable
 
@@ -17,7 +18,7 @@ def ncp(table: EncodedTable, rows: Iterable[int]) -> float:
     """Weighted NCP of a set of records."""
     rows = list(rows)
     total = 0.0
-    for column in table.qi:
+    for column in columns_of(table):
         # distinct values times weight before the division, as the kernel does: no rounding apart
         total += weighted(column, rows)
     return total
@@ -31,7 +32,7 @@ def weighted(column, rows: Rows) -> float:
 
 def growth(table: EncodedTable, group: Rows, row: int) -> float:
     total = 0.0
-    for column in table.qi:
+    for column in columns_of(table):
         total += weighted(column, [*group, row]) - weighted(column, group)
     return total
 

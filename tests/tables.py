@@ -5,14 +5,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from hypothesis import strategies as st
 
 import shoal
+from columns import Column, columns_of, encoded_table, qi_column, sensitive_column
 from shoal.encoding.encode import encode
-from shoal.encoding.table import EncodedTable, QIColumn, SensitiveColumn
+from shoal.encoding.table import EncodedTable
 from shoal.kernels.costs import SET, SPAN, TREE
 from shoal.policy import Policy
 
@@ -28,33 +28,33 @@ def qi(
     form: int = SPAN,
     position: np.ndarray | None = None,
     climb: np.ndarray | None = None,
-) -> QIColumn:
+) -> Column:
     codes = np.asarray(codes, dtype=np.int32)
     size = int(codes.max()) + 1 if size is None else size
     place = np.arange(size) / max(1, size - 1)
     if position is None:
         position = place if form == SPAN else np.zeros(size)
-    return QIColumn(
+    return qi_column(
         name="a",
         kind="categorical" if form == SET else "ordinal",
         codes=codes,
         labels=[str(c) for c in range(size)],
         form=form,
         position=position,
-        place=place,
+        coordinate=place,
         climb=np.zeros(0) if climb is None else climb,
     )
 
 
-def numbers(values: Sequence[float]) -> QIColumn:
+def numbers(values: Sequence[float]) -> Column:
     """A numeric column: codes in value order, positions relative to the range."""
     distinct, codes = np.unique(np.asarray(values, dtype=float), return_inverse=True)
     return qi(codes, position=(distinct - distinct[0]) / (distinct[-1] - distinct[0]))
 
 
-def sensitive(codes: Sequence[int] | np.ndarray, size: int) -> SensitiveColumn:
+def sensitive(codes: Sequence[int] | np.ndarray, size: int) -> Column:
     codes = np.asarray(codes, dtype=np.int32)
-    return SensitiveColumn("s", "categorical", codes, [str(c) for c in range(size)], ordered=False)
+    return sensitive_column("s", "categorical", codes, [str(c) for c in range(size)], ordered=False)
 
 
 def sixteenths(codes, size, form=SPAN, weight=1.0, missing=False):
@@ -66,7 +66,7 @@ def sixteenths(codes, size, form=SPAN, weight=1.0, missing=False):
     labels = [str(i) for i in range(size)]
     kind = "categorical" if form == SET else "ordinal"
     codes = np.asarray(codes, dtype=np.int32)
-    return QIColumn("q", kind, codes, labels, form, position, place, weight=weight)
+    return qi_column("q", kind, codes, labels, form, position, place, weight=weight)
 
 
 # --- fixed tables and those of a random generator ---
@@ -81,7 +81,7 @@ def census(n, seed=0):
         sixteenths(np.minimum(rng.geometric(0.2, n) + crowd * size // 2, size) - 1, size)
         for size in sizes
     ]
-    return EncodedTable(n, tuple(columns), (sensitive(rng.integers(0, 9, n), 9),))
+    return encoded_table(n, tuple(columns), (sensitive(rng.integers(0, 9, n), 9),))
 
 
 def encoded_census(n, *sensitive_columns):
@@ -103,11 +103,11 @@ def random_column(rng, n, form, weight):
     if form == SPAN:
         position = np.sort(rng.random(size))
         position[-1] += 2.0 * rng.integers(0, 2)  # a missing value is far from all others
-        return replace(qi(codes, size, position=position), weight=weight)
+        return qi(codes, size, position=position).changed(weight=weight)
     climb = rng.integers(1, 9, size - 1) / 8
-    column = replace(qi(codes, size, form, climb=climb), weight=weight)
+    column = qi(codes, size, form, climb=climb).changed(weight=weight)
     if form == TREE and rng.integers(0, 2):  # coarsened before: a node costs by itself
-        column = replace(column, floor=rng.random(size) * climb.min(initial=1.0))
+        column = column.changed(floor=rng.random(size) * climb.min(initial=1.0))
     return column
 
 
@@ -118,10 +118,10 @@ def random_table(rng, n, values=0, columns=1, stars=None, weights=True):
         for form in rng.integers(0, 3, rng.integers(1, 4))
     )
     about = tuple(
-        replace(sensitive(rng.integers(0, values, n), values), values=np.arange(values) * 2.0)
+        sensitive(rng.integers(0, values, n), values).changed(numbers=np.arange(values) * 2.0)
         for _ in range(columns if values else 0)
     )
-    table = EncodedTable(n, attributes, about)
+    table = encoded_table(n, attributes, about)
     stars = rng.integers(0, 2) if stars is None else stars
     return table.suppressing() if stars else table
 
@@ -130,7 +130,7 @@ def random_table(rng, n, values=0, columns=1, stars=None, weights=True):
 
 
 @st.composite
-def qi_columns(draw: st.DrawFn, n: int) -> QIColumn:
+def qi_columns(draw: st.DrawFn, n: int) -> Column:
     """Any loss form; constants, few values, and domains far larger than the table."""
     size = draw(st.sampled_from([1, 2, 3, 5, 9, 5000]))
     pool = draw(st.lists(st.integers(0, size - 1), min_size=1, max_size=9))
@@ -149,7 +149,7 @@ def qi_columns(draw: st.DrawFn, n: int) -> QIColumn:
 def tables(draw: st.DrawFn) -> EncodedTable:
     n = draw(st.one_of(st.integers(1, 6), st.integers(1, 60)))
     columns = draw(st.lists(qi_columns(n), max_size=10))
-    return EncodedTable(n, tuple(columns))
+    return encoded_table(n, tuple(columns))
 
 
 @st.composite
@@ -163,4 +163,4 @@ def tables_about_health(draw: st.DrawFn) -> EncodedTable:
     person = None
     if draw(st.booleans()):
         person = rng.integers(0, max(1, (2 * table.n) // 3), table.n).astype(np.int32)
-    return EncodedTable(table.n, table.qi, columns, person)
+    return encoded_table(table.n, columns_of(table), columns, person)

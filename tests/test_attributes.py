@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import naive_attributes as naive
 import naive_models
 import shoal
-from shoal.encoding.table import EncodedTable
+from columns import encoded_table
 from shoal.errors import PolicyError
 from shoal.kernels.attributes.lattice import subset_sums
 from shoal.methods import attributes
@@ -54,8 +54,8 @@ def tables(draw, weighted=True):
         codes = rng.choice(size, n, p=rng.dirichlet(np.ones(size)))
         column = qi(np.unique(codes, return_inverse=True)[1].reshape(-1))
         weight = draw(st.sampled_from(WEIGHTS)) if weighted else 1.0
-        columns.append(replace(column, weight=weight))
-    return EncodedTable(n, tuple(columns), (sensitive(rng.integers(0, 4, n), 4),))
+        columns.append(column.changed(weight=weight))
+    return encoded_table(n, tuple(columns), (sensitive(rng.integers(0, 4, n), 4),))
 
 
 def worth(table, kept):
@@ -65,7 +65,7 @@ def worth(table, kept):
 
 def passes(table, models):
     """Whether all classes satisfy all models, by the naive ones."""
-    values, persons = table.sensitive[0].codes.tolist(), table.person
+    values, persons = table.sensitive_codes[0].tolist(), table.person
 
     def all_pass(classes):
         named = [[(i if persons is None else persons[i], values[i]) for i in c] for c in classes]
@@ -75,7 +75,7 @@ def passes(table, models):
 
 
 def assert_optimal(table, models):
-    rows = table.matrix.T.tolist()
+    rows = table.codes.T.tolist()
     judge = passes(table, models)
     if not judge(naive.classes_on(rows, ())):
         return  # the pipeline refuses such a table
@@ -118,7 +118,7 @@ class TestOptimal:
         rng = np.random.default_rng(3)
         people = rng.integers(0, 3, size=(300, 3))
         columns = tuple(qi(people[:, i % 3], size=3) for i in range(27))
-        found = fewest_suppressed(EncodedTable(300, columns), [KAnonymity(20)])
+        found = fewest_suppressed(encoded_table(300, columns), [KAnonymity(20)])
         assert len(found.kept) == 18  # all copies of two columns
         assert len({a % 3 for a in found.kept}) == 2
         assert found.tests < 10
@@ -191,9 +191,9 @@ class TestEdges:
             qi(np.unique(people[:, i % 4] // (1 + i // 8), return_inverse=True)[1].reshape(-1))
             for i in range(20)
         )
-        table = EncodedTable(3000, columns)
+        table = encoded_table(3000, columns)
         found = fewest_suppressed(table, [KAnonymity(20)])
-        sizes = [len(c) for c in naive.classes_on(table.matrix.T.tolist(), found.kept)]
+        sizes = [len(c) for c in naive.classes_on(table.codes.T.tolist(), found.kept)]
         assert min(sizes) >= 20
         assert found.tests < 1000  # of a million sets
 

@@ -178,7 +178,7 @@ def test_weights_say_what_to_keep() -> None:
     )
     ages = [
         gcp(
-            replace(table, qi=table.qi[:1]),
+            table.select([0]),
             replace(o.recoding, partitions=o.recoding.partitions[:1]),
         )
         for o in (best(table, policy, effort="fast"), best(heavy, policy, effort="fast"))

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 import naive_bounds as naive
 import naive_optimal
+from columns import encoded_table
 from guarantees import whole_holds
 from random_tables import encoded_tables
 from shoal.bounds import Bound, lower_bound
 from shoal.bounds.families import Family, families
 from shoal.bounds.rungs import Clock, FamilyBounds
 from shoal.effort import EFFORTS
-from shoal.encoding.table import EncodedTable
 from shoal.errors import PolicyError
 from shoal.methods import get_method
 from shoal.methods.base import Run
@@ -91,7 +91,7 @@ class TestNeverAboveTheOptimum:
         rng = np.random.default_rng(3)
         for _ in range(12):
             table = random_table(rng, int(rng.integers(2, 8)), values=4, columns=1)
-            numbers = replace(table.sensitive[0], values=np.arange(4.0))  # as the twin counts
+            numbers = replace(table.sensitive[0], numbers=np.arange(4.0))  # as the twin counts
             table = replace(table, sensitive=(numbers,))
             if whole_holds(table, models):
                 optimum = naive_optimal.optimum(table, models)
@@ -183,7 +183,7 @@ class TestRungs:
     def test_wide_domains_and_long_lists(self):
         rng = np.random.default_rng(1)
         columns = [qi(rng.integers(0, 5000, 3000), 5000), qi(rng.integers(0, 5000, 3000), 5000)]
-        table = EncodedTable(3000, tuple(columns))
+        table = encoded_table(3000, tuple(columns))
         bounds = climbed(table, Family(3), budget=0)
         for record in (0, 17, 2999):
             box = bounds.boxes[record]
@@ -220,7 +220,7 @@ class TestFamilies:
     def test_closeness_limits_shares_unless_records_can_go(self):
         table = census(90)
         (family,) = families(table, [KAnonymity(10), TCloseness.of(Fraction(1, 10))], False)
-        counts = np.bincount(table.sensitive[0].codes, minlength=9)
+        counts = np.bincount(table.sensitive_codes[0], minlength=9)
         assert family.caps.tolist() == [-(-(c + 9) * 10 // 90) for c in counts.tolist()]
         (family,) = families(table, [KAnonymity(10), TCloseness.of(Fraction(1, 10))], True)
         assert family.caps is None
@@ -245,8 +245,8 @@ class TestEdges:
         assert [done for done, _ in seen] == sorted(done for done, _ in seen)
 
     def test_nothing_to_lose(self):
-        assert lower_bound(EncodedTable(3, ()), [KAnonymity(2)]).loss == 0
-        assert lower_bound(EncodedTable(0, (qi([], 1),)), [KAnonymity(2)]).loss == 0
+        assert lower_bound(encoded_table(3, ()), [KAnonymity(2)]).loss == 0
+        assert lower_bound(encoded_table(0, (qi([], 1),)), [KAnonymity(2)]).loss == 0
         assert lower_bound(census(50), [KAnonymity(1)], effort="max").loss == 0
 
     def test_more_asked_than_there_is(self):

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import ClassVar
@@ -17,6 +18,7 @@ from pydantic import ValidationError
 
 import naive_bsgi as naive
 import shoal
+from columns import encoded_table
 from guarantees import assert_guaranteed, groups_of
 from runs import outcome_of, partition_of
 from shoal.encoding.encode import encode
@@ -62,9 +64,9 @@ ASKED = [
 
 
 def block_of(table: EncodedTable) -> Block:
-    column = table.sensitive[0]
-    points = points_of(table.qi, np.arange(table.n))
-    return Block(table.costs, points, column.codes[None].copy(), (column.size,))
+    points = points_of(table, np.arange(table.n))
+    sizes = (table.sensitive[0].size,)
+    return Block(table.costs, points, table.sensitive_codes[:1].copy(), sizes)
 
 
 def groups_from(ids: np.ndarray) -> list[list[int]]:
@@ -84,7 +86,7 @@ def eligible(draw: st.DrawFn, most: int = 24) -> tuple[EncodedTable, int]:
     best = n // max(Counter(values).values())
     assume(best >= 2)
     l = draw(st.integers(max(2, best - 1), best))
-    return EncodedTable(n, tuple(columns), (sensitive(values, 7),)), l
+    return encoded_table(n, tuple(columns), (sensitive(values, 7),)), l
 
 
 class TestGuarantee:
@@ -101,7 +103,7 @@ class TestGuarantee:
         outcome = run_bsgi(seen, models, **options)
         partition = outcome.recoding.partitions[0]
         assert_guaranteed(table, models, partition)
-        codes = table.sensitive[0].codes
+        codes = table.sensitive_codes[0]
         for group in groups_of(partition):
             assert l <= len(group) == len(set(codes[group].tolist()))
         assert partition.groups == table.n // l  # as many as there can be (Theorem 1)
@@ -116,7 +118,7 @@ class TestGuarantee:
     @settings(max_examples=100, deadline=None)
     def test_any_model_counting_records(self, table, select, model, second):
         assume(table.qi)
-        table = EncodedTable(table.n, table.qi, table.sensitive)
+        table = replace(table, person=None)
         models = [m for m in (model, second) if m is not None]
         whole = np.zeros(table.n, dtype=np.int64)
         for m in models:
@@ -168,7 +170,7 @@ class TestAgainstTwin:
         table, l = drawn
         block = block_of(table)
         queue = bsgi.turns(block, first, (seed, 0))
-        values = table.sensitive[0].codes.tolist()
+        values = table.sensitive_codes[0].tolist()
         ids, count = group_near(block, l, queue)
         assert count == table.n // l
         assert sets(groups_from(ids)) == sets(naive.near(table, values, l, queue.tolist()))
@@ -179,7 +181,7 @@ class TestAgainstTwin:
         table, l = drawn
         block = block_of(table)
         queue = bsgi.turns(block, first, (seed, 0))
-        values = table.sensitive[0].codes.tolist()
+        values = table.sensitive_codes[0].tolist()
         plan = naive.max_l(dict.fromkeys(range(7), 0) | Counter(values), l)
         assert max_l_plan(block.codes[0], 7, l).tolist() == plan
         ids, _ = group_planned(block, queue, max_l_plan(block.codes[0], 7, l))
@@ -190,7 +192,7 @@ class TestAgainstTwin:
     def test_changing_places(self, drawn, seed):
         table, l = drawn
         block = block_of(table)
-        values = table.sensitive[0].codes.tolist()
+        values = table.sensitive_codes[0].tolist()
         ids, count = group_near(block, l, bsgi.turns(block, "random", (seed, 0)))
         groups = groups_from(ids)
         before = sum(naive.ncp(table, g) for g in groups)
@@ -206,7 +208,7 @@ class TestAgainstTwin:
     def test_incorporating(self, drawn):
         table, l = drawn
         block = block_of(table)
-        values = table.sensitive[0].codes.tolist()
+        values = table.sensitive_codes[0].tolist()
         ids, count = group_near(block, l, bsgi.turns(block, "curve", (0, 0)))
         groups = groups_from(ids)
         assert place(block, ids, count) == 0
@@ -223,7 +225,7 @@ class TestAgainstTwin:
         n = 250
         columns = (qi(rng.integers(0, 50, n), 50), qi(rng.integers(0, 90, n), 90, form=2))
         values = rng.integers(0, 80, n)
-        table = EncodedTable(n, columns, (sensitive(values, 80),))
+        table = encoded_table(n, columns, (sensitive(values, 80),))
         block = block_of(table)
         queue = outermost_first(block)
         ids, _ = group_near(block, 4, queue)
@@ -299,7 +301,7 @@ class TestPaper:
         assert groups_from(ids) == [[0, 1], [2, 3], [4, 5]]  # t1 t2, t3 t4, t5 t6
         assert ids[6] == -1
         queue = self.turns(range(7)).tolist()
-        values = table.sensitive[0].codes.tolist()
+        values = table.sensitive_codes[0].tolist()
         assert naive.planned(table, values, queue, self.PLAN.tolist()) == [[0, 1], [2, 3], [4, 5]]
         groups = [[0, 1], [2, 3], [4, 5]]
         naive.incorporate(table, values, groups)
@@ -328,7 +330,7 @@ class TestPaper:
         assert release.verify().ok
 
     def test_max_l_differs_from_the_example(self):
-        plan = max_l_plan(self.table.sensitive[0].codes, 3, 2).tolist()
+        plan = max_l_plan(self.table.sensitive_codes[0], 3, 2).tolist()
         assert plan[0] == [self.OBESITY, self.CANCER]
         assert plan[1] == [self.FLU, self.OBESITY]
 
@@ -355,7 +357,7 @@ class TestWindows:
 
     def test_a_sorted_table_has_one_window(self):
         values = np.repeat(np.arange(5), 400)
-        table = EncodedTable(2000, (qi(np.arange(2000)),), (sensitive(values, 5),))
+        table = encoded_table(2000, (qi(np.arange(2000)),), (sensitive(values, 5),))
         assert window_cuts(block_of(table), 5, 100) == [0, 2000]
         models = [UniqueDistinctL(5)]
         assert_guaranteed(table, models, bsgi_groups(table, models, search="window"))
@@ -392,12 +394,12 @@ class TestOptions:
 
     def test_small_and_uniform_tables(self):
         for n in (1, 2, 3, 17):
-            table = EncodedTable(n, (qi(np.zeros(n), 1),), (sensitive(np.arange(n), n),))
+            table = encoded_table(n, (qi(np.zeros(n), 1),), (sensitive(np.arange(n), n),))
             for l in (1, n):
                 assert_guaranteed(
                     table, [UniqueDistinctL(l)], bsgi_groups(table, [UniqueDistinctL(l)])
                 )
 
     def test_without_quasi_identifiers(self):
-        table = EncodedTable(4, (), (sensitive([0, 1, 2, 3], 4),))
+        table = encoded_table(4, (), (sensitive([0, 1, 2, 3], 4),))
         assert run_bsgi(table, [FrequencyL(2)]).recoding.partitions == ()

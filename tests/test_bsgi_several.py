@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -12,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
+from columns import encoded_table, sensitive_of
 from guarantees import assert_guaranteed, groups_of
 from runs import outcome_of, partition_of
 from shared_data import DATA
 from shoal.encoding.encode import encode
-from shoal.encoding.table import EncodedTable, Partition
+from shoal.encoding.table import Partition
 from shoal.errors import InfeasibleError
 from shoal.methods import bsgi
 from shoal.methods.base import Run
@@ -38,7 +40,7 @@ class TestPersons:
         rng = np.random.default_rng(3)
         table = encoded_census(1500)
         person = rng.integers(0, 600, table.n).astype(np.int32)
-        table = EncodedTable(table.n, table.qi, table.sensitive, person)
+        table = replace(table, person=person)
         partition = bsgi_groups(table, [FrequencyL(4)])
         assert_guaranteed(table, [FrequencyL(4)], partition)
         for group in groups_of(partition):
@@ -70,7 +72,7 @@ class TestSeveralSensitiveColumns:
         table = encoded_census(1000, "occupation", "salary")
         partition = bsgi_groups(table, [UniqueDistinctL(4)])
         assert_guaranteed(table, [UniqueDistinctL(4)], partition)
-        for column in table.sensitive:
+        for column in sensitive_of(table):
             for group in groups_of(partition):
                 assert len(set(column.codes[group].tolist())) == len(group)
 
@@ -83,7 +85,7 @@ class TestSeveralSensitiveColumns:
         drawn = [just_eligible(rng, n, l) for _ in range(2)]
         columns = tuple(sensitive(c, 12) for c in drawn[: 1 if persons else 2])
         person = drawn[1].astype(np.int32) if persons else None
-        table = EncodedTable(n, (qi(rng.integers(0, 9, n), 9),), columns, person)
+        table = encoded_table(n, (qi(rng.integers(0, 9, n), 9),), columns, person)
         names, models = ("s", "their persons" if persons else "s"), [UniqueDistinctL(l)]
         task = bsgi._task(table, np.arange(n), True, l)
         assert (sorted(task.names), task.l) == (sorted(names), l)
@@ -99,10 +101,10 @@ class TestSeveralSensitiveColumns:
         rows = np.array([(0, 0, 1), (0, 1, 0), (1, 0, 0), (1, 1, 1)] * 5)
         names = ("disease", "drug", "clinic")
         columns = tuple(
-            type(c)(name, c.kind, c.codes, c.labels, False)
+            c.changed(name=name)
             for name, c in zip(names, (sensitive(codes, 2) for codes in rows.T), strict=True)
         )
-        return EncodedTable(20, (qi(np.arange(20)),), columns)
+        return encoded_table(20, (qi(np.arange(20)),), columns)
 
     def test_what_is_impossible_names_the_column_and_no_cell(self):
         with pytest.raises(InfeasibleError, match=r"blocked by (disease|drug|clinic)") as caught:
@@ -122,6 +124,6 @@ class TestSeveralSensitiveColumns:
         rng = np.random.default_rng(seed)
         n = int(rng.integers(8, 80))
         columns = tuple(sensitive(just_eligible(rng, n, l), 12) for _ in range(3))
-        table = EncodedTable(n, (qi(rng.integers(0, 9, n), 9),), columns)
+        table = encoded_table(n, (qi(rng.integers(0, 9, n), 9),), columns)
         partition = bsgi_groups(table, [FrequencyL(l)], select=select)
         assert_guaranteed(table, [FrequencyL(l)], partition)

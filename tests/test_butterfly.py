@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +14,10 @@ from hypothesis import strategies as st
 import naive_butterfly as naive
 import naive_models
 import shoal
+from columns import columns_of, encoded_table, qi_column
 from random_tables import _column, quasi_identifier
-from shoal.encoding.table import SPAN, TREE, EncodedTable, Partition, QIColumn, Recoding
+from shoal.encoding.codebook import SPAN, TREE
+from shoal.encoding.table import Partition, Recoding
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.kernels.butterfly.units import best_groups, cheapest_groups, new_walk, units_of
 from shoal.methods.butterfly.body import body_first
@@ -237,7 +238,7 @@ def spanned(codes, size, weight=1.0):
     spots = np.linspace(0.0, 1.0, size) if size > 1 else np.zeros(size)
     labels = [str(i) for i in range(size)]
     column = np.asarray(codes, dtype=np.int32)
-    return QIColumn("", "ordinal", column, labels, SPAN, spots, spots, weight=weight)
+    return qi_column("", "ordinal", column, labels, SPAN, spots, spots, weight=weight)
 
 
 @st.composite
@@ -247,8 +248,8 @@ def numbered(draw, least=2, most=24):
     sizes = [draw(st.integers(1, 6)) for _ in range(4)]
     cells = [draw(st.lists(st.integers(0, s - 1), min_size=n, max_size=n)) for s in sizes]
     columns = [spanned(codes, size) for codes, size in zip(cells, sizes, strict=True)]
-    named = [replace(c, name=name) for c, name in zip(columns, "abcd", strict=True)]
-    return EncodedTable(n, tuple(named))
+    named = [c.changed(name=name) for c, name in zip(columns, "abcd", strict=True)]
+    return encoded_table(n, tuple(named))
 
 
 def views(k, other=None, together=None):
@@ -265,7 +266,7 @@ def test_body_first_agrees_with_its_twin(table, k, other):
     k, other = min(k, table.n), min(other, table.n)
     inputs = ButterflyInputs(table, division_of(table, views(k, other)))
     body = body_first(inputs)
-    records = list(zip(*(c.codes.tolist() for c in table.qi), strict=True))
+    records = list(zip(*table.codes.tolist(), strict=True))
     spots = [c.position.tolist() for c in table.qi]
     wings = [
         (wing.attributes, wing.k, curve.tolist())
@@ -295,11 +296,11 @@ def test_groups_of_units_are_the_cheapest(table, data):
     smallest = min(int(np.diff(offsets)[nodes == node].sum()) for node in nodes)
     k = data.draw(st.integers(1, smallest))
     order = np.arange(n)
-    units = units_of(table.costs, table.matrix, order, offsets, begin)
+    units = units_of(table.costs, table.codes, order, offsets, begin)
     opt, first = np.empty(count + 1), np.zeros(count + 1, dtype=np.int64)
     cheapest_groups(table.costs, units, k, new_walk(table.costs), opt, first)
     _, begins = best_groups(table.costs, units, k)
-    records = list(zip(*(c.codes.tolist() for c in table.qi), strict=True))
+    records = list(zip(*table.codes.tolist(), strict=True))
     spots = [c.position.tolist() for c in table.qi]
 
     def loss(a, b):
@@ -320,13 +321,13 @@ def test_lanes_find_the_same_optimum(n, heaviest, seed, trees):
     columns = [spanned(rng.integers(0, s, n), s, weight=w) for s, w in ((9, 1.0), (3, 2.0))]
     if trees:
         climb = rng.choice([0.25, 0.5, 1.0], 7)
-        columns.append(replace(spanned(rng.integers(0, 8, n), 8), form=TREE, climb=climb))
-    table = EncodedTable(n, tuple(columns))
+        columns.append(spanned(rng.integers(0, 8, n), 8).changed(form=TREE, climb=climb))
+    table = encoded_table(n, tuple(columns))
     offsets = np.unique(np.minimum(np.cumsum([0, *rng.integers(1, heaviest + 1, n)]), n))
     count = len(offsets) - 1
     middle = int(rng.integers(0, count))
     begin = np.where(np.arange(count) < middle, 0, middle)
-    units = units_of(table.costs, table.matrix, np.arange(n), offsets, begin)
+    units = units_of(table.costs, table.codes, np.arange(n), offsets, begin)
     sides = [int(side.sum()) for side in np.split(units.weight, [middle]) if len(side)]
     k = int(rng.integers(1, min(*sides, 60) + 1))
     opt, first = np.empty(count + 1), np.zeros(count + 1, dtype=np.int64)
@@ -359,7 +360,7 @@ def test_nearest_neighbours_are_those_of_definition_3(table, k):
     climb = paper._grown(inputs, table)
     bound = paper._Bound(inputs, 0, climb)
     wing = inputs.tables[0]
-    spots = [c.position[c.codes] for c in wing.qi]
+    spots = [c.position[c.codes] for c in columns_of(wing)]
 
     def distance(t, u):
         return sum(abs(s[t] - s[u]) for s in spots)
@@ -411,9 +412,9 @@ def test_butterflies_lose_far_less_than_the_union_on_a_census():
 
 
 def test_a_body_alone_is_a_partition_of_all_attributes():
-    table = EncodedTable(6, tuple(spanned([0, 0, 1, 1, 2, 2], 3) for _ in range(2)))
-    named = [replace(c, name=n) for c, n in zip(table.qi, "ab", strict=True)]
-    table = EncodedTable(6, tuple(named))
+    table = encoded_table(6, tuple(spanned([0, 0, 1, 1, 2, 2], 3) for _ in range(2)))
+    named = [c.changed(name=n) for c, n in zip(columns_of(table), "ab", strict=True)]
+    table = encoded_table(6, tuple(named))
     both = [View("x", ("a", "b"), (KAnonymity(2),)), View("y", ("a",), (KAnonymity(4),))]
     division = division_of(table, both)
     assert division is not None

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 import naive_cooccurrence as naive
 import shoal
+from columns import Column, columns_of, encoded_table
 from random_tables import microdata
 from shared_data import DATA
 from shoal.encoding import cooccurrence
+from shoal.encoding.codebook import SET
 from shoal.encoding.cooccurrence import Company, arranged, chain, company, profiles
 from shoal.encoding.encode import encode
-from shoal.encoding.table import SET, EncodedTable
 from shoal.errors import InputError
 from shoal.policy import Policy
 
@@ -97,13 +98,13 @@ def test_trial_agrees_with_its_slow_twin(source_and_settings):
     trial = cooccurrence.Trial(table)
     if table.n < cooccurrence.RUN or not trial.axes:
         return
-    places = [c.place for c in table.qi]
+    places = [c.coordinate for c in table.qi]
     bits = min(16, max(len(places[a]).bit_length() for a in trial.axes))
-    axes = [(places[a].tolist(), table.qi[a].codes.tolist()) for a in trial.axes]
+    axes = [(places[a].tolist(), table.codes[a].tolist()) for a in trial.axes]
     runs = naive.runs_along_curve(*zip(*axes, strict=True), bits, cooccurrence.RUN)
     expected = 0.0
     for run in runs:
-        for a, column in enumerate(table.qi):
+        for a, column in enumerate(columns_of(table)):
             codes = column.codes[run]
             if column.form == SET:
                 distinct = len(set(codes.tolist()))
@@ -128,11 +129,11 @@ def test_only_places_of_value_sets_change_whatever_the_order_of_rows(source_and_
         return
     for column, other in zip(table.qi, again.qi, strict=True):
         assert column.labels == other.labels
-        assert np.array_equal(column.place, other.place)
+        assert np.array_equal(column.coordinate, other.coordinate)
         plain = text_order(column.size, column.has_missing)
-        if column.form == SET and not np.array_equal(column.place, plain):
+        if column.form == SET and not np.array_equal(column.coordinate, plain):
             expected = np.arange(column.size) / (column.size - 1)
-            assert np.array_equal(np.sort(column.place), expected)
+            assert np.array_equal(np.sort(column.coordinate), expected)
 
 
 @QUICK
@@ -143,16 +144,18 @@ def test_the_arrangement_never_loses_more_on_its_sample(source_and_settings):
         table = encode(source, Policy.parse(**given_settings))
     except InputError:
         return
-    before = [text_order(c.size, c.has_missing) if c.form == SET else c.place for c in table.qi]
+    before = [
+        text_order(c.size, c.has_missing) if c.form == SET else c.coordinate for c in table.qi
+    ]
     trial = cooccurrence.Trial(table.take(cooccurrence.sampled(table)))
-    assert trial.loss([c.place for c in table.qi]) <= trial.loss(before)
+    assert trial.loss([c.coordinate for c in table.qi]) <= trial.loss(before)
 
 
 def test_towns_of_one_region_stand_together():
     table = encoded(towns())
     town = table.qi[0]
     assert list(town.labels) == sorted(town.labels)  # codes stay in text order
-    along = np.argsort(town.place)
+    along = np.argsort(town.coordinate)
     regions = [int(code) % 3 for code in along]
     assert sum(a != b for a, b in itertools.pairwise(regions)) == 2
 
@@ -161,14 +164,14 @@ def test_a_sensitive_column_does_not_move_anything():
     aloof = encoded(towns(), sensitive="disease")
     telling = encoded(towns(sensitive_of=lambda town, rng: town % 4), sensitive="disease")
     for one, other in zip(aloof.qi, telling.qi, strict=True):
-        assert np.array_equal(one.place, other.place)
+        assert np.array_equal(one.coordinate, other.coordinate)
 
 
 def test_the_sample_of_a_long_table_is_in_proportion(monkeypatch):
     monkeypatch.setattr(cooccurrence, "SAMPLE", 100)
     column = encoded(towns(4000)).qi[0]
     codes = np.repeat(np.arange(4), [10, 990, 2000, 1000]).astype(np.int32)
-    table = EncodedTable(4000, (cooccurrence.replace(column, codes=codes),))
+    table = encoded_table(4000, (Column(column, codes),))
     taken = np.bincount(codes[cooccurrence.sampled(table)], minlength=4)
     assert taken.sum() == 100
     assert np.abs(taken - np.array([0.25, 24.75, 50, 25])).max() <= 1
@@ -187,7 +190,7 @@ def test_many_values_are_compared_in_bins():
 
 def test_a_table_without_value_sets_stays_as_it_is():
     table = encode(towns(100), Policy.parse(qi=["age"], k=5))
-    assert arranged(table.qi, table.n) == table.qi
+    assert arranged(table) is table
 
 
 @pytest.mark.skipif(not (DATA / "adult.csv").exists(), reason="no real data here")
@@ -200,7 +203,7 @@ def test_adult_loses_less_and_the_release_holds(monkeypatch):
     }  # fmt: skip
     after = shoal.anonymize(DATA / "adult.csv", **asked)
     assert after.verification.ok
-    monkeypatch.setattr("shoal.encoding.encode.arranged", lambda columns, n: tuple(columns))
+    monkeypatch.setattr("shoal.encoding.encode.arranged", lambda table: table)
     before = shoal.anonymize(DATA / "adult.csv", **asked)
     assert before.verification.ok
     assert after.loss.gcp < before.loss.gcp

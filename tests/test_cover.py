@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import naive_cover as naive
 import shoal
+from columns import columns_of, encoded_table
 from guarantees import groups_of
 from shoal.encoding.table import EncodedTable
 from shoal.errors import InfeasibleError, PolicyError
@@ -27,7 +28,7 @@ NAMES = sorted(FAMILIES)
 
 def table_of(rows) -> EncodedTable:
     matrix = np.array(rows, dtype=np.int32)
-    return EncodedTable(len(matrix), tuple(qi(column) for column in matrix.T))
+    return encoded_table(len(matrix), tuple(qi(column) for column in matrix.T))
 
 
 @st.composite
@@ -40,7 +41,7 @@ def tables(draw, most=30):
 def assert_k_anonymous(table, partition, k):
     assert sorted(partition.order.tolist()) == list(range(table.n))
     assert partition.sizes.min() >= k
-    mixed = [len({tuple(table.matrix[:, i]) for i in g}) > 1 for g in groups_of(partition)]
+    mixed = [len({tuple(table.codes[:, i]) for i in g}) > 1 for g in groups_of(partition)]
     assert partition.sizes[mixed].max(initial=0) <= 2 * k - 1
 
 
@@ -194,21 +195,20 @@ class TestEdges:
         table = table_of(np.random.default_rng(0).integers(0, 2, size=(9, 70)))
         with pytest.raises(PolicyError, match="at most 62 quasi-identifiers; got 70"):
             cover_table(table, 2)
-        rows = table.matrix.T[:, :62]
+        rows = table.codes.T[:, :62]
         covered = cover_table(table_of(rows), 2)
         assert covered.family == "subsets"
         assert_k_anonymous(table_of(rows), covered.partition, 2)
 
     def test_no_attribute_at_all(self):
-        covered = cover_table(EncodedTable(5, ()), 2)
+        covered = cover_table(encoded_table(5, ()), 2)
         assert covered.partition.groups == 1
         assert covered.lower == 0
 
     def test_weights_are_said_to_be_ignored(self):
-        from dataclasses import replace
 
-        columns = table_of([(0, 1), (1, 0)]).qi
+        columns = columns_of(table_of([(0, 1), (1, 0)]))
         method = cover.Cover()
-        assert method.cautions(EncodedTable(2, columns), [], method.options()) == []
-        heavy = EncodedTable(2, (replace(columns[0], weight=3.0), columns[1]))
+        assert method.cautions(encoded_table(2, columns), [], method.options()) == []
+        heavy = encoded_table(2, (columns[0].changed(weight=3.0), columns[1]))
         assert "weights" in method.cautions(heavy, [], method.options())[0]

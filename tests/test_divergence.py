@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 import naive_divergence as naive
 from random_tables import encoded_tables, partitions
+from shoal.encoding.codebook import SET
 from shoal.encoding.encode import encode
-from shoal.encoding.table import SET, Domain, Partition, Recoding
+from shoal.encoding.table import Domain, Partition, Recoding
 from shoal.errors import PolicyError
 from shoal.metrics import divergence
 from shoal.metrics.divergence import kl_divergence
@@ -129,14 +130,14 @@ def test_many_points_and_boxes_agree_with_brute_force():
     n = 3000
     columns = {f"q{i}": rng.integers(0, size, n) for i, size in enumerate([60, 7, 30])}
     table = encoded({**columns, "s": rng.integers(0, 3, n)}, qi=list(columns), sensitive=["s"])
-    near = np.lexsort([table.qi[1].codes, table.qi[0].codes])
+    near = np.lexsort([table.codes[1], table.codes[0]])
     ids = np.empty(n, dtype=np.int64)
     ids[near] = np.arange(n) // 4
     for recoding in (
         Recoding((Partition.from_group_ids(ids),) * 3),
         Recoding((Partition.from_group_ids(ids),) * 3, stars=True),
     ):
-        codes, values = table.matrix, table.sensitive[0].codes
+        codes, values = table.codes, table.sensitive_codes[0]
         boxes = naive.boxes_of(table, recoding)
         low, high = (np.array([[end(c) for c in b] for b in boxes]).T for end in (min, max))
         share = 1 / np.prod(high - low + 1, axis=0)

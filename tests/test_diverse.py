@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 import naive_diverse as naive
 import shoal
-from shoal.encoding.table import SPAN, EncodedTable, QIColumn, SensitiveColumn
+from columns import encoded_table, qi_column, sensitive_column, sensitive_of
+from shoal.encoding.codebook import SPAN
 from shoal.kernels.line.nested import nested_groups
 from shoal.kernels.papers.frontier import all_different, frontier_groups
 from shoal.methods import get_method
@@ -215,14 +216,14 @@ def line_table(n, seed=0, values=(6,), person=None, places=50):
     place = np.arange(places) / (places - 1)
     labels = [str(v) for v in range(places)]
     codes = np.sort(rng.integers(0, places, n)).astype(np.int32)
-    qi = QIColumn("q", "ordinal", codes, labels, SPAN, place, place)
+    qi = qi_column("q", "ordinal", codes, labels, SPAN, place, place)
     sensitive = []
     for s, size in enumerate(values):
         code = rng.integers(0, size, n).astype(np.int32)
         names = [str(v) for v in range(size)]
-        sensitive.append(SensitiveColumn(f"s{s}", "ordinal", code, names, ordered=True))
+        sensitive.append(sensitive_column(f"s{s}", "ordinal", code, names, ordered=True))
     owner = None if person is None else rng.integers(0, person, n).astype(np.int32)
-    return EncodedTable(n, (qi,), tuple(sensitive), owner)
+    return encoded_table(n, (qi,), tuple(sensitive), owner)
 
 
 class TestLine:
@@ -249,7 +250,7 @@ class TestLine:
             values=(6, 5) if shape == "two columns" else (6,),
             person=120 if shape == "persons" else None,
         )
-        check_eligible(table, models)
+        check_eligible(table.codebook, models)
         spots = np.arange(table.n, dtype=np.float64)
         diverse = {
             "nested": nested_groups,
@@ -282,10 +283,10 @@ class TestLine:
 class TestMethod:
     def test_identical_records(self):
         table = line_table(100, places=2)
-        same = QIColumn(
+        same = qi_column(
             "q", "ordinal", np.zeros(100, np.int32), ["a"], SPAN, np.zeros(1), np.zeros(1)
         )
-        table = EncodedTable(100, (same,), table.sensitive)
+        table = encoded_table(100, (same,), sensitive_of(table))
         method = get_method("hilbert")
         outcome = method.run(table, [FrequencyL(3)], method.options(), Run())
         classes = table_histograms(table, outcome.recoding.partitions[0].group_ids())[0]

@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from columns import columns_of, encoded_table, qi_column, sensitive_column
 from guarantees import assert_every_record_once, groups_of
 from naive_curve import best_cut, group_cost, hilbert_index
 from runs import partition_of
-from shoal.encoding.table import SET, SPAN, TREE, EncodedTable, Partition, QIColumn, SensitiveColumn
+from shoal.encoding.codebook import SET, SPAN, TREE
+from shoal.encoding.table import EncodedTable, Partition
 from shoal.kernels import dp
 from shoal.kernels.curve import LANES, hilbert_keys, key_words
 from shoal.kernels.sorting import order_of_keys
@@ -43,14 +45,14 @@ def column(codes, form=SPAN, weight=1.0, size=None, missing=False, position=None
         if missing and size > 1:
             position[-1] = 2.0
     climb = np.array([[0.25, 0.5, 0.25, 1.0][i % 4] for i in range(size - 1)])
-    return QIColumn(
+    return qi_column(
         name=f"form{form}",
         kind="categorical" if form == SET else "ordinal",
         codes=codes,
         labels=[str(i) for i in range(size)],
         form=form,
         position=position if form == SPAN else np.zeros(size),
-        place=place,
+        coordinate=place,
         climb=climb if form == TREE else np.zeros(0),
         weight=weight,
         has_missing=missing,
@@ -69,7 +71,7 @@ def tables(draw, most=40, sensitive=False):
         weight = draw(st.sampled_from([1.0, 0.5, 3.0]))
         qi.append(column(codes, form, weight, size, draw(st.booleans())))
     if not sensitive:
-        return EncodedTable(n, tuple(qi))
+        return encoded_table(n, tuple(qi))
     values = draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
     code = np.unique(values, return_inverse=True)[1].astype(np.int32)
     labels = [str(v) for v in np.unique(values)]
@@ -77,8 +79,8 @@ def tables(draw, most=40, sensitive=False):
     if draw(st.booleans()):
         owner = draw(st.lists(st.integers(0, n - 1), min_size=n, max_size=n))
         person = np.unique(owner, return_inverse=True)[1].astype(np.int32)
-    one = SensitiveColumn("s", "categorical", code, labels, ordered=False)
-    return EncodedTable(n, tuple(qi), (one,), person)
+    one = sensitive_column("s", "categorical", code, labels, ordered=False)
+    return encoded_table(n, tuple(qi), (one,), person)
 
 
 def keys_of(points: np.ndarray, bits: int) -> list[int]:
@@ -125,7 +127,7 @@ class TestCurve:
     @settings(deadline=None, max_examples=40)
     def test_equal_records_are_neighbours(self, table):
         order = curve_of(table).order
-        rows = [tuple(r) for r in table.matrix[:, order].T.tolist()]
+        rows = [tuple(r) for r in table.codes[:, order].T.tolist()]
         assert len(list(itertools.groupby(rows))) == len(set(rows))
 
 
@@ -135,7 +137,7 @@ class TestCut:
     def test_optimal(self, table, k):
         k = min(k, table.n)
         order = curve_of(table).order
-        offsets = dp.best_offsets(table.costs, table.matrix, order, k)
+        offsets = dp.best_offsets(table.costs, table.codes, order, k)
         partition = Partition(order, offsets)
         assert_every_record_once(table, partition)
         assert partition.sizes.min() >= k
@@ -150,10 +152,10 @@ class TestCut:
         lanes = 4
         curve = curve_of(table)
         spot = curve.spots() if fast else np.zeros(0)
-        alone = dp.best_offsets(table.costs, table.matrix, curve.order, k, spot if fast else None)
+        alone = dp.best_offsets(table.costs, table.codes, curve.order, k, spot if fast else None)
         if table.n < 4 * k + 2 * lanes + 2:
             return
-        both = dp._from_both_ends(table.costs, table.matrix, curve.order, spot, k, lanes)
+        both = dp._from_both_ends(table.costs, table.codes, curve.order, spot, k, lanes)
         assert (np.diff(both) >= k).all()
         assert (np.diff(both) < 2 * k).all()
 
@@ -170,9 +172,9 @@ class TestCut:
     def test_fast_is_the_optimum_of_the_extent(self, places, k):
         spot = np.sort(np.array(places)) / 40
         n = len(spot)
-        table = EncodedTable(n, (column(np.zeros(n)),))
+        table = encoded_table(n, (column(np.zeros(n)),))
         k = min(k, n)
-        offsets = dp.best_offsets(table.costs, table.matrix, np.arange(n), k, spot)
+        offsets = dp.best_offsets(table.costs, table.codes, np.arange(n), k, spot)
         assert (np.diff(offsets) >= k).all()
         got = sum((b - a) * (spot[b - 1] - spot[a]) for a, b in itertools.pairwise(offsets))
         least, _ = best_cut(n, k, lambda a, b: (b - a) * (spot[b - 1] - spot[a]))
@@ -182,10 +184,10 @@ class TestCut:
         """A hundred thousand records cut at once and in pieces cost the same."""
         rng = np.random.default_rng(3)
         n = 100_000
-        table = EncodedTable(n, tuple(column(rng.integers(0, s, n)) for s in (50, 2, 9)))
+        table = encoded_table(n, tuple(column(rng.integers(0, s, n)) for s in (50, 2, 9)))
         order = curve_of(table).order
-        both = dp.best_offsets(table.costs, table.matrix, order, 10)
-        alone = dp._solve(table.costs, table.matrix, order, np.zeros(0), 10, n, 512)
+        both = dp.best_offsets(table.costs, table.codes, order, 10)
+        alone = dp._solve(table.costs, table.codes, order, np.zeros(0), 10, n, 512)
         assert (np.diff(both) >= 10).all()
         got = total_cost(table, Partition(order, both))
         assert got == pytest.approx(alone.opt[-1], rel=1e-6)
@@ -194,7 +196,7 @@ class TestCut:
 def total_cost(table, partition):
     ids = partition.group_ids()
     total = 0.0
-    for c in table.qi:
+    for c in columns_of(table):
         value = c.position[c.codes]
         high = np.full(partition.groups, -np.inf)
         low = np.full(partition.groups, np.inf)
@@ -238,7 +240,7 @@ class TestMethod:
 
     def test_same_answer_twice(self):
         rng = np.random.default_rng(0)
-        table = EncodedTable(5000, tuple(column(rng.integers(0, s, 5000)) for s in (9, 2, 70)))
+        table = encoded_table(5000, tuple(column(rng.integers(0, s, 5000)) for s in (9, 2, 70)))
         one, two = (run_hilbert(table, [KAnonymity(5)]) for _ in range(2))
         assert (one.order == two.order).all()
         assert (one.offsets == two.offsets).all()
@@ -248,10 +250,10 @@ class TestMethod:
         n = 4000
         value = np.arange(n) % 4
         value[1000:1200] = 0
-        one = SensitiveColumn(
+        one = sensitive_column(
             "s", "categorical", value.astype(np.int32), list("abcd"), ordered=False
         )
-        table = EncodedTable(n, (column(np.arange(n)),), (one,))
+        table = encoded_table(n, (column(np.arange(n)),), (one,))
         partition = run_hilbert(table, [KAnonymity(4), FrequencyL(2)])
         classes = table_histograms(table, partition.group_ids())[0]
         assert FrequencyL(2).holds(classes).all()
@@ -273,7 +275,7 @@ def figure_1_table() -> EncodedTable:
     for values in (age, weight):
         levels, codes = np.unique(values, return_inverse=True)
         columns.append(column(codes, position=(levels - levels[0]) / (levels[-1] - levels[0])))
-    return EncodedTable(12, tuple(columns))
+    return encoded_table(12, tuple(columns))
 
 
 class TestFigure1:
@@ -285,7 +287,7 @@ class TestFigure1:
 
     def test_optimal_cut_of_the_papers_order(self):
         table = figure_1_table()
-        offsets = dp.best_offsets(table.costs, table.matrix, np.arange(12), 4)
+        offsets = dp.best_offsets(table.costs, table.codes, np.arange(12), 4)
         places = list(FIGURE_1)
         assert [places[a:b] for a, b in itertools.pairwise(offsets)] == FIGURE_1_GROUPS
 

@@ -11,16 +11,12 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import naive_idistance as naive
+from columns import encoded_table, qi_column
 from guarantees import assert_guaranteed, groups_of
 from naive_curve import best_cut, group_cost
 from runs import partition_of
-from shoal.encoding.table import (
-    SET,
-    SPAN,
-    EncodedTable,
-    QIColumn,
-    Recoding,
-)
+from shoal.encoding.codebook import SET, SPAN
+from shoal.encoding.table import Recoding
 from shoal.errors import PolicyError
 from shoal.kernels.papers.idistance import BLOCK, nearest_centres, padded
 from shoal.methods.hilbert import curve_of
@@ -43,7 +39,7 @@ def tables(draw, most=60, fewest=0):
         codes = draw(st.lists(st.integers(0, size - 1), min_size=n, max_size=n))
         form, weight = draw(st.sampled_from([SPAN, SET])), draw(st.sampled_from([1.0, 0.5, 2.0]))
         qi.append(sixteenths(codes, size, form, weight, draw(st.booleans())))
-    return EncodedTable(n, tuple(qi))
+    return encoded_table(n, tuple(qi))
 
 
 @st.composite
@@ -133,12 +129,12 @@ class TestCentres:
             assert len(np.unique(centres, axis=0)) == len(centres)
 
     def test_few_different_records_are_the_centres_themselves(self):
-        table = EncodedTable(400, (sixteenths(np.arange(400) % 3, 3),))
+        table = encoded_table(400, (sixteenths(np.arange(400) % 3, 3),))
         centres = centres_of(table, space_of(table), (0,), IDistanceOptions(), 0)
         assert centres.ravel().tolist() == [0.0, 0.5, 1.0]
 
     def test_are_ordered_along_the_curve(self):
-        table = EncodedTable(
+        table = encoded_table(
             4096, (sixteenths(np.arange(4096) % 17, 17), sixteenths(np.arange(4096) // 17 % 17, 17))
         )
         centres = centres_of(table, space_of(table), (0, 1), IDistanceOptions(centres=64), 0)
@@ -168,11 +164,11 @@ class TestEdges:
     @pytest.mark.parametrize("fast", [False, True])
     def test_small_and_uniform_tables(self, within, fast):
         options = {"within": within, "fast": fast}
-        one = EncodedTable(1, (sixteenths([0], 1),))
+        one = encoded_table(1, (sixteenths([0], 1),))
         assert groups_of(run_idistance(one, [KAnonymity(1)], **options)) == [[0]]
-        exact = EncodedTable(4, (sixteenths([0, 1, 2, 1], 3),))
+        exact = encoded_table(4, (sixteenths([0, 1, 2, 1], 3),))
         assert run_idistance(exact, [KAnonymity(4)], **options).groups == 1
-        alike = EncodedTable(1000, (sixteenths([2] * 1000, 3), sixteenths([0] * 1000, 1)))
+        alike = encoded_table(1000, (sixteenths([2] * 1000, 3), sixteenths([0] * 1000, 1)))
         assert_guaranteed(alike, [KAnonymity(5)], run_idistance(alike, [KAnonymity(5)], **options))
 
     @pytest.mark.parametrize("within", ["curve", "distance"])
@@ -183,8 +179,8 @@ class TestEdges:
         position = np.append(place[:-1] / 0.75, 2.0)
         codes = rng.permutation(n).astype(np.int32)
         labels = [str(i) for i in range(n)]
-        wide = QIColumn("q", "numeric", codes, labels, SPAN, position, place, has_missing=True)
-        table = EncodedTable(n, (wide, sixteenths(rng.integers(0, 2, n), 2)))
+        wide = qi_column("q", "numeric", codes, labels, SPAN, position, place, has_missing=True)
+        table = encoded_table(n, (wide, sixteenths(rng.integers(0, 2, n), 2)))
         partition = run_idistance(table, [KAnonymity(7)], within=within)
         assert_guaranteed(table, [KAnonymity(7)], partition)
 
@@ -192,7 +188,7 @@ class TestEdges:
         rng = np.random.default_rng(1)
         codes = rng.integers(0, 9, 600)
         noise = sixteenths(rng.integers(0, 17, 600), 17, weight=0.0)
-        table = EncodedTable(600, (sixteenths(codes, 9), noise))
+        table = encoded_table(600, (sixteenths(codes, 9), noise))
         centres = centres_of(table, space_of(table), (0, 1), IDistanceOptions(), 0)
         assert (centres[:, 1] == 0).all()
 

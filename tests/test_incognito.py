@@ -59,7 +59,7 @@ def encoded(data, asked, most=16):
     )  # fmt: skip
     table, models = encode(source, policy), models_of(policy)
     try:
-        check_eligible(table, models)
+        check_eligible(table.codebook, models)
     except InfeasibleError:
         assume(False)
     return table, models

@@ -15,7 +15,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import naive_models as naive
-from shoal.encoding.table import EncodedTable, SensitiveColumn
+from columns import about, encoded_table, sensitive_column, sensitive_of
+from shoal.encoding.table import EncodedTable
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.kernels import rules as kernel
 from shoal.models import (
@@ -61,11 +62,11 @@ class Example:
         return table_histograms(self.table, self.ids)
 
     def naive_classes(self, column):
-        sensitive = self.table.sensitive[column]
+        sensitive = sensitive_of(self.table)[column]
         persons = self.table.person if self.table.person is not None else range(self.table.n)
         values = sensitive.codes.tolist()
-        if sensitive.values is not None:
-            values = [None if np.isnan(x) else x for x in sensitive.values[values]]
+        if sensitive.numbers is not None:
+            values = [None if np.isnan(x) else x for x in sensitive.numbers[values]]
         classes = [[] for _ in range(self.ids.max() + 1)]
         for e, person, value in zip(self.ids, persons, values, strict=True):
             classes[e].append((person, value))
@@ -77,11 +78,11 @@ def make_example(rows, persons):
     ids, nominal, number, person = (np.array(c) for c in zip(*rows, strict=True))
     ids = np.unique(ids, return_inverse=True)[1].astype(np.int64)
     columns = (
-        SensitiveColumn("disease", "categorical", nominal.astype(np.int32), list("abcde"), False),
-        SensitiveColumn("pay", "numeric", number.astype(np.int32), list("12345"), True, NUMBERS),
+        sensitive_column("disease", "categorical", nominal.astype(np.int32), list("abcde"), False),
+        sensitive_column("pay", "numeric", number.astype(np.int32), list("12345"), True, NUMBERS),
     )
     who = person.astype(np.int32) if persons else None
-    return Example(ids, EncodedTable(len(rows), (), columns, who))
+    return Example(ids, encoded_table(len(rows), (), columns, who))
 
 
 ROWS = st.lists(
@@ -127,7 +128,7 @@ def test_holds_is_the_definition(example, model):
 @settings(max_examples=200, deadline=None)
 @given(EXAMPLES, st.builds(KE, WHOLE, st.integers(0, 26).map(lambda n: Fraction(n, 4))))
 def test_the_twin_of_spread_reads_numbers_behind_codes(example, model):
-    column = example.table.sensitive[1]
+    column = sensitive_of(example.table)[1]
     persons = example.table.person if example.table.person is not None else range(example.table.n)
     coded = [[] for _ in range(example.ids.max() + 1)]
     for e, person, code in zip(example.ids, persons, column.codes.tolist(), strict=True):
@@ -258,7 +259,7 @@ def kernel_verdicts(rules, example):
     for e in range(example.ids.max() + 1):
         rows = np.flatnonzero(example.ids == e)
         histogram = np.zeros(rules.start[-1], dtype=np.int64)
-        for s, column in enumerate(example.table.sensitive):
+        for s, column in enumerate(sensitive_of(example.table)):
             pairs = set(zip(person[rows], column.codes[rows], strict=True))
             for _, code in pairs:
                 histogram[rules.start[s] + code] += 1
@@ -268,7 +269,7 @@ def kernel_verdicts(rules, example):
 
 
 def assert_kernel_agrees(example, models):
-    rules = rules_for(example.table, models)
+    rules = rules_for(example.table.codebook, models)
     expected = np.ones(example.ids.max() + 1, dtype=bool)
     near_tie = np.zeros_like(expected)
     for model in models:
@@ -291,8 +292,7 @@ def assert_kernel_agrees(example, models):
 def test_kernel_decides_as_the_model_does(example, model, column):
     """One model on one column: most classes are near its limit, one way or the other."""
     assume(column == 1 or not isinstance(model, KE))
-    sensitive = example.table.sensitive[column : column + 1]
-    example.table = dataclasses.replace(example.table, sensitive=sensitive)
+    example.table = about(example.table, sensitive_of(example.table)[column])
     assert_kernel_agrees(example, [model])
 
 
@@ -304,8 +304,8 @@ def test_kernel_decides_as_several_models_do(example, models):
 
 def test_kernel_accepts_the_uniform_tie_of_entropy():
     example = make_example([(0, i % 3, 0, i) for i in range(9)], False)
-    table = dataclasses.replace(example.table, sensitive=example.table.sensitive[:1])
-    rules = rules_for(table, [EntropyL.of(3)])
+    table = about(example.table, sensitive_of(example.table)[0])
+    rules = rules_for(table.codebook, [EntropyL.of(3)])
     histogram = np.array([3, 3, 3, 0, 0])
     assert kernel.holds(rules, 9, histogram, np.array([2, 0, 1]), 3)
     histogram = np.array([4, 3, 2, 0, 0])
@@ -318,12 +318,12 @@ def test_kernel_is_sharp_about_entropy(counts):
     classes = one_class(*counts)
     histogram = np.array(counts)
     codes = np.repeat(np.arange(len(counts)), counts).astype(np.int32)
-    column = SensitiveColumn("s", "categorical", codes, [""] * len(counts), False)
-    table = EncodedTable(len(codes), (), (column,))
+    column = sensitive_column("s", "categorical", codes, [""] * len(counts), False)
+    table = encoded_table(len(codes), (), (column,))
     reached = Fraction(str(EntropyL.of(1).level(classes)))
     for step, expected in ((Fraction(-3, 10**6), True), (Fraction(3, 10**6), False)):
         if reached + step >= 1:
-            rules = rules_for(table, [EntropyL(reached + step)])
+            rules = rules_for(table.codebook, [EntropyL(reached + step)])
             touched = np.arange(len(counts))
             assert kernel.holds(rules, len(codes), histogram, touched, len(counts)) == expected
 
@@ -334,8 +334,8 @@ def test_kernel_does_not_overflow(model, ordered):
     """Tables of 10**12 records: beyond int64 products, never beyond the truth."""
     big = 10**12
     codes = np.array([0, 1, 2], dtype=np.int32)
-    column = SensitiveColumn("s", "ordinal", codes, list("abc"), ordered)
-    rules = rules_for(EncodedTable(3, (), (column,)), [model])
+    column = sensitive_column("s", "ordinal", codes, list("abc"), ordered)
+    rules = rules_for(encoded_table(3, (), (column,)).codebook, [model])
     if isinstance(model, AlphaK):
         big = 10**9  # the contract of the kernel: n * 10**9 stays within int64
     table = np.array([big, big, big])
@@ -368,7 +368,7 @@ def test_long_fractions_are_rounded_to_the_strict_side():
 
 def test_rules_layout():
     example = make_example([(0, 0, 0, 0), (0, 1, 1, 1), (0, 2, 4, 1)], False)
-    rules = rules_for(example.table, build_models(k=2, l=3, t=0.5, alpha=0.5, e=2))
+    rules = rules_for(example.table.codebook, build_models(k=2, l=3, t=0.5, alpha=0.5, e=2))
     assert rules.smallest == 3
     assert rules.start.tolist() == [0, 5, 10]
     assert rules.total.tolist() == [1, 1, 1, 0, 0, 1, 1, 0, 0, 1]
@@ -385,7 +385,7 @@ def test_rules_layout():
 @given(EXAMPLES)
 def test_histograms_count(example):
     for s, classes in enumerate(example.histograms()):
-        column = example.table.sensitive[s]
+        column = sensitive_of(example.table)[s]
         groups = example.naive_classes(s)
         assert classes.sizes.tolist() == [naive.size(g) for g in groups]
         for e, group in enumerate(groups):
@@ -405,7 +405,7 @@ def test_histograms_count(example):
 @given(ROWS, st.booleans())
 def test_histograms_of_a_huge_domain_sort_by_keys(rows, persons):
     example = make_example(rows, persons)
-    codes = example.table.sensitive[0].codes
+    codes = example.table.sensitive_codes[0]
     small = histograms(example.ids, codes, 5, person=example.table.person)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("shoal.models.counting.PACKED", 1)
@@ -427,7 +427,7 @@ def test_an_empty_table_satisfies_everything_and_reaches_nothing():
         assert model.holds(classes).tolist() == []
         assert model.level(classes) is None
     assert TCloseness.of(0.1).holds(ordered).tolist() == []
-    check_eligible(EncodedTable(0, (), ()), [KAnonymity(5)])
+    check_eligible(encoded_table(0, (), ()).codebook, [KAnonymity(5)])
 
 
 def test_gaps_in_class_ids_are_a_mistake():
@@ -536,7 +536,7 @@ def test_huge_parameters_fail_without_overflow():
     ]
     for model in models:
         assert not model.holds(classes).any()
-        rules = rules_for(example.table, [model])
+        rules = rules_for(example.table.codebook, [model])
         assert not kernel.holds(rules, 2, np.ones(10, np.int64), np.array([0, 1, 5, 6]), 4)
 
 
@@ -664,8 +664,8 @@ def disease_table(*diseases, person=None, numbers=None):
     labels = sorted({d for d in diseases if d is not None}) + [None] * (None in diseases)
     codes = np.array([labels.index(d) for d in diseases], dtype=np.int32)
     kind = "categorical" if numbers is None else "numeric"
-    column = SensitiveColumn("disease", kind, codes, labels, numbers is not None, numbers)
-    return EncodedTable(len(diseases), (), (column,), person)
+    column = sensitive_column("disease", kind, codes, labels, numbers is not None, numbers)
+    return encoded_table(len(diseases), (), (column,), person)
 
 
 FLU = ("flu",) * 31 + tuple("abc" * 23)
@@ -742,14 +742,14 @@ FLU = ("flu",) * 31 + tuple("abc" * 23)
 )
 def test_ineligible_tables_are_refused_with_the_best_possible(model, table, message):
     with pytest.raises(InfeasibleError) as caught:
-        check_eligible(table, [model])
+        check_eligible(table.codebook, [model])
     assert str(caught.value) == message
     assert caught.value.exit_code == 3
 
 
 def test_eligible_tables_pass():
     models = (*build_models(k=10, l=3, t=0, alpha=0.31), UniqueDistinctL(3))
-    check_eligible(disease_table(*FLU), models)
+    check_eligible(disease_table(*FLU).codebook, models)
 
 
 @settings(deadline=None)
@@ -757,26 +757,26 @@ def test_eligible_tables_pass():
 def test_what_is_refused_has_no_release(example, model):
     """Whatever satisfies the model class by class is never called impossible."""
     if all(model.holds(classes).all() for _, classes in applicable(model, example)):
-        check_eligible(example.table, [model])
+        check_eligible(example.table.codebook, [model])
 
 
 def test_persons_with_several_values_are_not_refused_too_early():
     person = np.array([0, 1, 0, 1], np.int32)
     table = disease_table("a", "b", "b", "a", person=person)
-    check_eligible(table, [FrequencyL(2), UniqueDistinctL(2), AlphaK.of("0.5", 2)])
+    check_eligible(table.codebook, [FrequencyL(2), UniqueDistinctL(2), AlphaK.of("0.5", 2)])
     with pytest.raises(InfeasibleError):
-        check_eligible(table, [FrequencyL(3)])
+        check_eligible(table.codebook, [FrequencyL(3)])
     with pytest.raises(InfeasibleError):
-        check_eligible(table, [AlphaK.of("0.49", 2)])
+        check_eligible(table.codebook, [AlphaK.of("0.49", 2)])
 
 
 def test_models_need_their_columns():
-    nothing = EncodedTable(3, (), ())
+    nothing = encoded_table(3, (), ()).codebook
     for call in (check_eligible, rules_for):
         with pytest.raises(PolicyError, match="t-closeness: expected at least one sensitive"):
             call(nothing, [TCloseness.of(0.2)])
         with pytest.raises(PolicyError, match="expected a numeric sensitive column"):
-            call(disease_table("a", "b"), [KE.of(1, 1)])
+            call(disease_table("a", "b").codebook, [KE.of(1, 1)])
         call(nothing, [KAnonymity(2)])
 
 

@@ -18,9 +18,11 @@ from pydantic import ValidationError
 
 import naive_optimal as naive
 import shoal
+from columns import about, encoded_table, sensitive_of
 from guarantees import assert_guaranteed, groups_of, whole_holds
 from runs import outcome_of
-from shoal.encoding.table import SET, EncodedTable, Partition
+from shoal.encoding.codebook import SET
+from shoal.encoding.table import Partition
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.methods import get_method, optimal
 from shoal.methods.base import Run
@@ -86,7 +88,7 @@ class TestAgainstTwin:
         rng = np.random.default_rng(seed)
         table = random_table(rng, 2 * pairs, values=2)
         halves = rng.permutation(2 * pairs) % 2
-        table = replace(table, sensitive=(sensitive(halves, 2),))
+        table = about(table, sensitive(halves, 2))
         assert_optimal(table, [FrequencyL(2)], least_pairs(table).partition)
 
     @pytest.mark.parametrize(
@@ -108,7 +110,7 @@ class TestAgainstTwin:
             n = int(rng.integers(2, 8))
             table = random_table(rng, n, values=4, columns=1 + n % 2)
             if model.name == "(k,e)":  # the twin counts codes for numbers
-                numbers = tuple(replace(c, values=np.arange(4.0)) for c in table.sensitive)
+                numbers = tuple(replace(c, numbers=np.arange(4.0)) for c in table.sensitive)
                 table = replace(table, sensitive=numbers)
             if whole_holds(table, [model]):
                 found = run_optimal(table, [model]).recoding.partitions[0]
@@ -146,7 +148,7 @@ class TestLargerTables:
     def test_matching_agrees_with_partitioning(self, stars):
         rng = np.random.default_rng(5)
         table = random_table(rng, 40, stars=stars)
-        table = replace(table, sensitive=(sensitive(rng.permutation(40) % 2, 2),))
+        table = about(table, sensitive(rng.permutation(40) % 2, 2))
         matched = least_pairs(table).partition
         assert_guaranteed(table, [FrequencyL(2)], matched)
         assert loss_of(table, matched) == pytest.approx(loss_of(table, partitioned(table, 1, 2)))
@@ -222,9 +224,9 @@ class TestPersons:
 
     def test_groups_under_one_text_that_fail_as_one_are_refused(self):
         # Each pair is 2-diverse; together two persons have the same value of three in all.
-        column = replace(qi([0, 0, 0, 0], 1), suppressed=True)
+        column = qi([0, 0, 0, 0], 1).changed(suppressed=True)
         person = np.array([0, 1, 0, 2], dtype=np.int32)
-        table = EncodedTable(4, (column,), (sensitive([0, 1, 1, 0], 2),), person)
+        table = encoded_table(4, (column,), (sensitive([0, 1, 1, 0], 2),), person)
         with pytest.raises(PolicyError, match="persons are in several"):
             run_optimal(table, [FrequencyL(2)])
 
@@ -285,9 +287,9 @@ class TestPapers:
 class TestEdges:
     def test_which_solver(self):
         two = census(20)
-        halves = replace(two, sensitive=(sensitive(np.arange(20) % 2, 2),))
+        halves = about(two, sensitive(np.arange(20) % 2, 2))
         small = census(8)
-        several = replace(two, sensitive=two.sensitive * 2)
+        several = about(two, *sensitive_of(two) * 2)
         for table, models, solver in [
             (halves, [FrequencyL(2)], "matching"),
             (halves, [AlphaK(Fraction(1, 2), 2)], "matching"),
@@ -313,7 +315,7 @@ class TestEdges:
         ],
     )
     def test_tables_that_are_too_large_are_refused_before_the_work(self, n, models, limit):
-        table = replace(census(n), sensitive=(sensitive(np.arange(n) % 2, 2),))
+        table = about(census(n), sensitive(np.arange(n) % 2, 2))
         with pytest.raises(PolicyError, match="at most about") as refused:
             run_optimal(table, models)
         message = str(refused.value)
@@ -349,7 +351,7 @@ class TestEdges:
 
     def test_a_partition_that_leaves_out_a_record_is_not_believed(self, monkeypatch):
         """HiGHS with presolve calls {0, 0, 1, 1} optimal here, without the fifth record."""
-        table = EncodedTable(5, (qi([1, 1, 0, 2, 0], 3, SET),))
+        table = encoded_table(5, (qi([1, 1, 0, 2, 0], 3, SET),))
         assert_optimal(table, [KAnonymity(4)], partitioned(table, 4))
         real = partitioning.milp
 
@@ -372,15 +374,15 @@ class TestEdges:
             run_optimal(census(40), [KAnonymity(3)])
 
     def test_one_record_equal_records_and_no_quasi_identifier(self):
-        one = EncodedTable(1, (qi([0], 1),))
+        one = encoded_table(1, (qi([0], 1),))
         assert run_optimal(one, [KAnonymity(1)]).recoding.partitions[0].groups == 1
         many = run_optimal(census(5000), [KAnonymity(1)])
         assert (many.facts["least_loss"], many.recoding.partitions[0].groups) == (0, 5000)
-        alike = EncodedTable(500, (qi([2] * 500, 3), qi([0] * 500, 1)))
+        alike = encoded_table(500, (qi([2] * 500, 3), qi([0] * 500, 1)))
         outcome = run_optimal(alike, [KAnonymity(5)])
         assert outcome.facts["least_loss"] == 0
         assert_guaranteed(alike, [KAnonymity(5)], outcome.recoding.partitions[0])
-        bare = EncodedTable(4, ())
+        bare = encoded_table(4, ())
         assert run_optimal(bare, [KAnonymity(2)]).recoding.partitions == ()
 
     def test_refuses_what_looks_at_all_groups(self):

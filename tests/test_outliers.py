@@ -45,7 +45,7 @@ class TestSavings:
         partition = data.draw(partitions(table.n))
         savings = np.empty(table.n)
         parts = (partition.order, partition.offsets)
-        removal_savings(table.costs, table.matrix, *parts, savings)
+        removal_savings(table.costs, table.codes, *parts, savings)
         assert savings == pytest.approx(naive_outliers.savings(table, partition), abs=1e-9)
 
 

@@ -139,7 +139,7 @@ def test_all_ways_of_filling_a_cube_agree(release, level):
     table, recoding = release
     level = min(level, len(table.qi))
     found = covered(table, recoding)
-    slices = metrics._slices(table.sensitive[0].codes, found.partition)
+    slices = metrics._slices(table.sensitive_codes[0], found.partition)
     wide = sorted(range(len(table.qi)), key=lambda a: -table.qi[a].size)[:level]
     axes = metrics._axes(table, wide)
     unused = metrics._one_code(found.partition.groups)
@@ -197,7 +197,7 @@ def test_finer_groups_answer_better():
     source = shoal.datasets.census(3000)
     policy = Policy.parse(qi=["age", "gender", "country"], sensitive=["occupation"], k=2)
     table = encode(source, policy)
-    by_age = np.argsort(table.qi[0].codes, kind="stable")
+    by_age = np.argsort(table.codes[0], kind="stable")
     errors, divergences = [], []
     for size in (10, 100, 1000):
         partition = Partition(by_age, np.arange(0, table.n + 1, size))

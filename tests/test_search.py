@@ -73,7 +73,7 @@ def small_table(seed, most=30, columns=1, persons=False, ordered=False):
     table = random_table(rng, n, values=int(rng.integers(2, 7)), columns=columns)
     attributes = tuple(replace(column, floor=None) for column in table.qi)
     about = tuple(
-        replace(s, ordered=ordered, values=np.arange(s.size, dtype=float)) for s in table.sensitive
+        replace(s, ordered=ordered, numbers=np.arange(s.size, dtype=float)) for s in table.sensitive
     )
     person = rng.integers(0, max(1, n // 2), n).astype(np.int32) if persons else None
     return replace(table, qi=attributes, sensitive=about, person=person)
@@ -152,7 +152,7 @@ def test_it_does_improve():
 @given(seed=SEEDS)
 def test_prices_are_those_of_the_definition(seed):
     table = small_table(seed, most=12)
-    prices, records = prices_of(table.costs), np.ascontiguousarray(table.matrix.T)
+    prices, records = prices_of(table.costs), np.ascontiguousarray(table.codes.T)
     rows = np.random.default_rng(seed).permutation(table.n)
     box = new_box(prices)
     for size in range(1, table.n):

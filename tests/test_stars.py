@@ -136,7 +136,7 @@ def test_a_search_counts_right_and_breaks_no_cell(
 ) -> None:
     table = table_of(seed, 60, values=6)
     asked = Asked(k, 1, l)
-    if table.n < k or max(Counter(table.sensitive[0].codes.tolist()).values()) * l > table.n:
+    if table.n < k or max(Counter(table.sensitive_codes[0].tolist()).values()) * l > table.n:
         return  # not even all records together hold
     search = improver(table, l)
     before = search.total

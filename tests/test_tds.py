@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import naive_models
 import naive_tds as naive
 import shoal
+from columns import columns_of, sensitive_of
 from naive_queries import groups_of
 from random_tables import microdata
 from shoal.encoding.encode import encode
@@ -55,7 +56,7 @@ def tasks(draw, most=30):
     models = build_models(**draw(st.sampled_from(MODELS)))
     try:
         table = encode(source, Policy.parse(**given_settings, sensitive=columns))
-        check_eligible(table, models)
+        check_eligible(table.codebook, models)
     except (InputError, InfeasibleError):
         reject()
     options = {"score": draw(st.sampled_from(SCORES)), "cautious": draw(st.booleans())}
@@ -64,7 +65,7 @@ def tasks(draw, most=30):
 
 def allowed_by(table, models):
     """Whether a class of records satisfies every model in every sensitive column."""
-    whole = [list(enumerate(s.codes.tolist())) for s in table.sensitive]
+    whole = [list(enumerate(s.codes.tolist())) for s in sensitive_of(table)]
 
     def allowed(rows):
         chosen = set(rows)
@@ -104,7 +105,9 @@ def test_released_values_are_a_domain(task):
     outcome = run(table, models, **options)
     partition = outcome.recoding.partitions[0]
     texts = recode(table, outcome.recoding)
-    for column, domain, released in zip(table.qi, outcome.recoding.domains, texts, strict=True):
+    for column, domain, released in zip(
+        columns_of(table), outcome.recoding.domains, texts, strict=True
+    ):
         blocks = blocks_of(domain)
         assert [c for low, high in blocks for c in range(low, high + 1)] == list(range(column.size))
         assert outcome.facts["blocks"][column.name] == len(blocks)
@@ -183,7 +186,7 @@ def test_persons_are_counted(data):
     source = source.append_column("who", pa.array(persons))
     try:
         table = encode(source, Policy.parse(**roles, sensitive="disease", person="who"))
-        check_eligible(table, models)
+        check_eligible(table.codebook, models)
         outcome = run(table, models)
     except (InputError, InfeasibleError):
         return

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 import naive_topdown as naive
+from columns import encoded_table
 from guarantees import assert_guaranteed, groups_of
 from runs import partition_of
-from shoal.encoding.table import SET, TREE, EncodedTable, Recoding
+from shoal.encoding.codebook import SET, TREE
+from shoal.encoding.table import Recoding
 from shoal.errors import PolicyError
 from shoal.methods.papers import topdown
 from shoal.methods.papers.topdown import TopDownOptions, divide_table
@@ -79,15 +81,15 @@ class TestAgainstTwin:
 class TestEdges:
     @pytest.mark.parametrize("join", JOINS)
     def test_small_and_uniform_tables(self, join):
-        one = EncodedTable(1, (qi([0], 1),))
+        one = encoded_table(1, (qi([0], 1),))
         assert groups_of(run_topdown(one, [KAnonymity(1)], join=join)) == [[0]]
-        exact = EncodedTable(4, (qi([0, 1, 2, 1], 3),))
+        exact = encoded_table(4, (qi([0, 1, 2, 1], 3),))
         assert run_topdown(exact, [KAnonymity(4)], join=join).groups == 1
-        alike = EncodedTable(1000, (qi([2] * 1000, 3), qi([0] * 1000, 1)))
+        alike = encoded_table(1000, (qi([2] * 1000, 3), qi([0] * 1000, 1)))
         assert run_topdown(alike, [KAnonymity(5)], join=join).groups == 1
 
     def test_one_outlier_among_a_thousand_alike_is_found_beyond_the_sample(self):
-        table = EncodedTable(1000, (qi([0] * 999 + [1], 2),))
+        table = encoded_table(1000, (qi([0] * 999 + [1], 2),))
         partition = run_topdown(table, [KAnonymity(5)], sample=2)
         assert_guaranteed(table, [KAnonymity(5)], partition)
         assert sorted(partition.sizes) == [5, 995]  # it borrows four
@@ -97,7 +99,7 @@ class TestEdges:
         rng = np.random.default_rng(4)
         n = 3000
         climb = rng.integers(1, 9, n - 1) / 8 if form == TREE else None
-        table = EncodedTable(n, (qi(rng.permutation(n), n, form, climb=climb),))
+        table = encoded_table(n, (qi(rng.permutation(n), n, form, climb=climb),))
         assert_guaranteed(table, [KAnonymity(7)], run_topdown(table, [KAnonymity(7)]))
 
     def test_same_seed_same_groups(self):

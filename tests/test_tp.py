@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -11,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
+from columns import encoded_table, qi_column, sensitive_column
 from random_tables import microdata
 from runs import outcome_of
-from shoal.encoding.table import EncodedTable, QIColumn, SensitiveColumn
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.kernels.costs import SPAN
 from shoal.methods import METHODS, get_method
@@ -33,19 +35,19 @@ def table_of(groups, columns=1, person=None):
     """An encoded table with one attribute whose values are the groups."""
     ids, codes = records(groups)
     places = np.arange(len(groups), dtype=np.float64)
-    qi = QIColumn(
+    qi = qi_column(
         "q", "categorical", ids.astype(np.int32), [str(i) for i in range(len(groups))], SPAN,
         places, places / max(1, len(groups) - 1),
     )  # fmt: skip
     labels = [str(v) for v in range(len(groups[0]))]
     rng = np.random.default_rng(0)
-    sensitive = [SensitiveColumn("s", "categorical", codes, labels, ordered=False)]
+    sensitive = [sensitive_column("s", "categorical", codes, labels, ordered=False)]
     sensitive += [
-        SensitiveColumn("t", "categorical", rng.permutation(codes), labels, ordered=False)
+        sensitive_column("t", "categorical", rng.permutation(codes), labels, ordered=False)
         for _ in range(columns - 1)
     ]
     owner = None if person is None else rng.integers(0, person, len(ids)).astype(np.int32)
-    return EncodedTable(len(ids), (qi,), tuple(sensitive), owner)
+    return encoded_table(len(ids), (qi,), tuple(sensitive), owner)
 
 
 def assert_holds(table, outcome, models):
@@ -145,10 +147,10 @@ class TestModels:
     def test_persons_whose_records_are_not_eligible(self):
         """Two of four persons have the value, one of them seven times: records are 8 to 2."""
         table = table_of([[6, 1], [2, 1]])
-        codes, owner = table.sensitive[0].codes, np.zeros(table.n, dtype=np.int32)
+        codes, owner = table.sensitive_codes[0], np.zeros(table.n, dtype=np.int32)
         owner[np.flatnonzero(codes == 0)[:1]] = 1
         owner[codes == 1] = [2, 3]
-        table = EncodedTable(table.n, table.qi, table.sensitive, owner)
+        table = replace(table, person=owner)
         for method in ("tp", "tp+"):
             outcome = outcome_of(method, table, [FrequencyL(2)])
             assert_holds(table, outcome, [FrequencyL(2)])

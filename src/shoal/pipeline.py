@@ -115,7 +115,7 @@ def anonymize(
     outcome = sifted.outcome
     sizes = verification.class_sizes
     if outcome.separated is not None:  # records are told apart by exact quasi-identifiers
-        sizes = class_sizes([(c.codes, c.size) for c in table.qi], table.n)
+        sizes = class_sizes(table.columns(), table.n)
     stars = [column.starred() for column in recoded]
     bound = _bound(table, policy, report) if outcome.separated is None else None
     loss = measure(sifted.table, recoding, sizes, stars, sifted.suppressed)
@@ -238,7 +238,7 @@ def partition(table: EncodedTable, policy: Policy, report: Report = _unwatched) 
     """Groups of records that satisfy the policy's models, by its method."""
     models = models_of(policy)
     method, options = _method(policy, models)
-    check_eligible(table, models)
+    check_eligible(table.codebook, models)
     views = views_of(policy) if policy.reader else ()
 
     def watch(done: float, total: float, loss: float | None = None) -> None:
@@ -258,7 +258,7 @@ def _cautions(table: EncodedTable, policy: Policy) -> Sequence[str]:
     """Warn, before the work starts, of what the user may not expect."""
     models = models_of(policy)
     method, options = _method(policy, models)
-    check_eligible(table, models)
+    check_eligible(table.codebook, models)
     seen = table.suppressing() if _recoding(policy, method) == "suppress" else table
     cautions = method.cautions(seen, models, options)
     for caution in cautions:
@@ -269,10 +269,10 @@ def _cautions(table: EncodedTable, policy: Policy) -> Sequence[str]:
 def _decided(table: EncodedTable, policy: Policy, report: Report) -> tuple[Policy, dict[str, Any]]:
     """The policy, with the k or l put in that it leaves to the table or a budget of loss."""
     if policy.l == "auto":
-        policy = policy.override(l=best_l(table))
+        policy = policy.override(l=best_l(table.codebook))
     if policy.max_loss is None:
         return policy, {}
-    return strongest(table, policy, lambda p: _sift(table, p, report).loss)
+    return strongest(table.codebook, policy, lambda p: _sift(table, p, report).loss)
 
 
 def _method(policy: Policy, models: Sequence[Model]) -> tuple[Method[Any], Options]:

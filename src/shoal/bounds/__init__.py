@@ -97,7 +97,7 @@ def lower_bound(
     """
     if effort not in EFFORTS:
         raise PolicyError(f"effort: expected one of {', '.join(EFFORTS)}; got {effort}")
-    require_columns(table, models)
+    require_columns(table.sensitive, models)
     steps = EFFORTS[effort].bound
     implied = families(table, models, suppressible)
     if not table.n or not table.qi or not table.costs.weight.sum() > 0:

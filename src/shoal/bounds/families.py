@@ -18,7 +18,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.encoding.table import EncodedTable, SensitiveColumn
+from shoal.encoding.codebook import SensitiveAttribute
+from shoal.encoding.table import EncodedTable
 from shoal.models import AlphaK, DistinctL, EntropyL, FrequencyL, Model, RecursiveL, TCloseness
 
 __all__ = ["Family", "families"]
@@ -49,8 +50,9 @@ def families(table: EncodedTable, models: Sequence[Model], moving: bool) -> tupl
     if table.person is not None:  # a class of so many persons has at least as many records
         return (Family(size),)
     found: list[Family] = []
-    for s, column in enumerate(table.sensitive):
-        if (capped := _capped(s, column, models, size, moving)) is not None:
+    book = table.codebook
+    for s, (column, counts) in enumerate(zip(book.sensitive, book.sensitive_counts, strict=True)):
+        if (capped := _capped(s, column, counts, models, size, moving)) is not None:
             found.append(capped)
         if (values := max((_distinct(model) for model in models), default=1)) > 1:
             once = np.ones(column.size, dtype=np.int64)
@@ -61,10 +63,14 @@ def families(table: EncodedTable, models: Sequence[Model], moving: bool) -> tupl
 
 
 def _capped(
-    index: int, column: SensitiveColumn, models: Sequence[Model], size: int, moving: bool
+    index: int,
+    column: SensitiveAttribute,
+    counts: NDArray[np.int64],
+    models: Sequence[Model],
+    size: int,
+    moving: bool,
 ) -> Family | None:
     """The family in which no value has more than its share, rounded up to whole records."""
-    counts = np.bincount(column.codes, minlength=column.size)
     shares = [Fraction(1)] * column.size
     for model in models:
         limits = _shares(model, counts, column.ordered, moving)

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from shoal.bounds.families import Family
 from shoal.encoding.classes import class_ids
-from shoal.encoding.table import EncodedTable, QIColumn
+from shoal.encoding.codebook import Attribute
+from shoal.encoding.table import EncodedTable
 from shoal.kernels.bounds.points import WIDE, Space, boxes_of, tree_order
 from shoal.kernels.bounds.search import SearchScratch, Weights
 from shoal.kernels.costs import SET, SPAN, Costs
@@ -52,21 +53,21 @@ class Points:
 
 def distinct_points(table: EncodedTable, family: Family) -> Points:
     """Records with equal quasi-identifiers (and sensitive value, where it counts) once."""
-    columns = [(c.codes, c.size) for c in table.qi]
-    sensitive = None if family.column is None else table.sensitive[family.column]
-    if sensitive is not None:
-        columns.append((sensitive.codes, sensitive.size))
+    columns = table.columns()
+    value = np.zeros(table.n, dtype=np.int32)
+    if family.column is not None:
+        value, size = table.sensitive_columns()[family.column]
+        columns.append((value, size))
     ids, count = class_ids(columns, table.n)
     first = np.empty(count, dtype=np.int64)
     first[ids[::-1]] = np.arange(table.n)[::-1]
-    value = np.zeros(count) if sensitive is None else sensitive.codes[first]
     caps = np.array([family.size]) if family.caps is None else family.caps
     empty = np.zeros(0, dtype=np.int64)
     boxes = np.zeros((0, len(table.qi)), dtype=np.int32)
     loose = Space(
-        codes=np.ascontiguousarray(table.matrix.T[first]),
+        codes=np.ascontiguousarray(table.codes.T[first]),
         count=np.bincount(ids, minlength=count).astype(np.int64),
-        value=value.astype(np.int64),
+        value=value[first].astype(np.int64),
         cap=caps.astype(np.int64),
         leaf=empty, leaf_low=boxes, leaf_high=boxes,
         block=empty, leaf_of=empty, block_of=empty, block_low=boxes, block_high=boxes,
@@ -79,7 +80,7 @@ def distinct_points(table: EncodedTable, family: Family) -> Points:
     return Points(space, table.costs, after[ids])
 
 
-def _floor(column: QIColumn) -> Floats:
+def _floor(column: Attribute) -> Floats:
     """NCP of a code that is alone, never more than that of mixing it with another."""
     if column.floor is None or column.suppressed:
         return np.zeros(column.size)

@@ -11,15 +11,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from shoal.encoding.table import SPAN, TREE, QIColumn, places
+from shoal.encoding.codebook import SPAN, TREE, Attribute, coordinates
 from shoal.errors import PolicyError
 
 __all__ = ["coarsened"]
 
 
-def coarsened(column: QIColumn, level: int) -> QIColumn:
-    """The column with the nodes of one level of its tree for values.
+def coarsened(column: Attribute, level: int) -> tuple[Attribute, NDArray[np.int32]]:
+    """The attribute with the nodes of one level of its tree for values, and the node of each code.
 
     The loss stays that of the original values: a node costs its leaves / |A|
     even where nothing else is mixed with it.
@@ -32,7 +33,7 @@ def coarsened(column: QIColumn, level: int) -> QIColumn:
             f"the height of its hierarchy; got {level}"
         )
     if level == 0:
-        return column
+        return column, np.arange(column.size, dtype=np.int32)
     nodes, node_of_leaf = tree.generalize(level)
     missing = int(column.has_missing)
     node_of_code = np.append(node_of_leaf, [len(nodes)] * missing).astype(np.int32)
@@ -43,15 +44,15 @@ def coarsened(column: QIColumn, level: int) -> QIColumn:
     # Between two nodes the tree is climbed as between the leaves that border on each other.
     borders = [*(starts[1:] - 1), *([len(node_of_leaf) - 1] * missing)]
     size = len(nodes) + missing
-    return replace(
+    coarser = replace(
         column,
-        codes=node_of_code[column.codes],
         labels=[*nodes, *[None] * missing],
         form=form,
         position=np.arange(size, dtype=np.float64),
-        place=places(np.arange(len(nodes)) / max(1, len(nodes) - 1), column.has_missing),
+        coordinate=coordinates(np.arange(len(nodes)) / max(1, len(nodes) - 1), column.has_missing),
         climb=column.climb[borders] if form == TREE else np.zeros(0),
         hierarchy=above,
         values=None,
         floor=np.append(np.where(leaves > 1, leaves / column.size, 0.0), [0.0] * missing),
     )
+    return coarser, node_of_code

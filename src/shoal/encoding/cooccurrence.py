@@ -4,7 +4,7 @@ The text order of a value set says nothing about which values go together, yet
 the curves that sort records walk along it. Here the values of such a column
 are put into a chain by what they occur with in the other quasi-identifiers
 (never in a sensitive column), and the chain is kept if a sample of the records
-loses less along it. Codes stay as they are; only `QIColumn.place` changes.
+loses less along it. Codes stay as they are; only `Attribute.coordinate` changes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.encoding.table import SET, EncodedTable, QIColumn
+from shoal.encoding.codebook import SET
+from shoal.encoding.table import EncodedTable
 from shoal.kernels.costs import attribute_losses
 from shoal.kernels.curve import MOST_BITS, keys_along
 from shoal.kernels.sorting import order_of_keys
@@ -37,41 +38,43 @@ CHAINED = 256
 """Values of a column that are chained; rarer ones are put behind the most similar of them."""
 
 
-def arranged(columns: Sequence[QIColumn], n: int) -> tuple[QIColumn, ...]:
-    """Columns whose value sets lie along [0, 1] by co-occurrence, where that lowers the loss.
+def arranged(table: EncodedTable) -> EncodedTable:
+    """The table with value sets that lie along [0, 1] by co-occurrence, where that lowers the loss.
 
     One column after the other, the largest first, is tried on a sample of the
     records, its chain either way round: along a Hilbert curve cut into runs of
     equal length. What does not lose less there stays in text order. The outcome
     does not depend on the order of the records.
     """
-    unordered = [a for a, c in enumerate(columns) if c.form == SET and c.size > 2]
-    if not unordered or len(columns) == 1 or n < 2 * RUN:
-        return tuple(columns)
-    table = EncodedTable(n, tuple(columns))
+    unordered = [a for a, c in enumerate(table.qi) if c.form == SET and c.size > 2]
+    if not unordered or len(table.qi) == 1 or table.n < 2 * RUN:
+        return table
     sample = table.take(sampled(table))
-    companies = [company(c.codes, c.size, c.form != SET) for c in sample.qi]
+    companies = [
+        company(codes, c.size, c.form != SET)
+        for c, codes in zip(sample.qi, sample.codes, strict=True)
+    ]
     trial = Trial(sample)
-    places = [c.place for c in columns]
-    least = trial.loss(places)
-    for a in sorted(unordered, key=lambda a: (-columns[a].size, a)):
+    found = [c.coordinate for c in table.qi]
+    least = trial.loss(found)
+    for a in sorted(unordered, key=lambda a: (-table.qi[a].size, a)):
         others = [known for b, known in enumerate(companies) if b != a]
-        weights = np.bincount(columns[a].codes, minlength=columns[a].size)
-        order = chain(profiles(sample.qi[a].codes, columns[a].size, others), weights)
+        order = chain(profiles(sample.codes[a], table.qi[a].size, others), table.counts[a])
         for candidate in (order, order[::-1]):
-            attempt = [*places]
+            attempt = [*found]
             attempt[a] = _spread(candidate)
             loss = trial.loss(attempt)
             if loss < least:
-                places, least = attempt, loss
-    return tuple(replace(c, place=place) for c, place in zip(columns, places, strict=True))
+                found, least = attempt, loss
+    moved = (replace(c, coordinate=line) for c, line in zip(table.qi, found, strict=True))
+    return replace(table, qi=tuple(moved))
 
 
 def _spread(order: NDArray[np.int64]) -> Floats:
-    """Places at equal distances for codes in the given order."""
-    place = np.empty(len(order))
-    place[order] = np.arange(len(order)) / (len(order) - 1)
-    return place
+    """Coordinates at equal distances for codes in the given order."""
+    coordinate = np.empty(len(order))
+    coordinate[order] = np.arange(len(order)) / (len(order) - 1)
+    return coordinate
 
 
 def sampled(table: EncodedTable) -> NDArray[np.int64]:
@@ -81,8 +84,8 @@ def sampled(table: EncodedTable) -> NDArray[np.int64]:
     hashes takes its share of each of them.
     """
     mixed = np.zeros(table.n, dtype=np.uint64)
-    for column in table.qi:
-        mixed += column.codes.astype(np.uint64) + np.uint64(1)
+    for codes in table.codes:
+        mixed += codes.astype(np.uint64) + np.uint64(1)
         mixed *= np.uint64(0x9E3779B97F4A7C15)
         mixed ^= mixed >> np.uint64(29)
     order: NDArray[np.int64] = order_of_keys(mixed.reshape(1, -1))
@@ -184,29 +187,28 @@ class Trial:
     """Records that are sorted along a Hilbert curve and cut into runs, to see what it costs."""
 
     def __init__(self, table: EncodedTable) -> None:
-        counts = [np.bincount(c.codes, minlength=c.size) for c in table.qi]
-        varying = [a for a, count in enumerate(counts) if np.count_nonzero(count) > 1]
+        varying = [a for a, count in enumerate(table.counts) if np.count_nonzero(count) > 1]
         self.table = table
-        self.axes = sorted(varying, key=lambda a: (_entropy(counts[a]), a))
+        self.axes = sorted(varying, key=lambda a: (_entropy(table.counts[a]), a))
         self.offsets = np.append(np.arange(0, table.n - RUN + 1, RUN, dtype=np.int64), table.n)
         self.sizes = np.diff(self.offsets)
 
-    def loss(self, places: Sequence[Floats]) -> float:
-        """Weighted loss of the runs, for codes that stand at the given places."""
+    def loss(self, coordinates: Sequence[Floats]) -> float:
+        """Weighted loss of the runs, for codes that stand at the given coordinates."""
         if not self.axes:
             return 0.0
-        order = self._along_curve([places[a] for a in self.axes])
+        order = self._along_curve([coordinates[a] for a in self.axes])
         losses, total = np.empty(len(self.sizes)), 0.0
         for a in self.axes:
-            column = self.table.qi[a]
-            attribute_losses(self.table.costs, a, column.codes, order, self.offsets, losses)
-            total += column.weight * float(losses @ self.sizes)
+            codes = self.table.codes[a]
+            attribute_losses(self.table.costs, a, codes, order, self.offsets, losses)
+            total += self.table.qi[a].weight * float(losses @ self.sizes)
         return total
 
-    def _along_curve(self, places: Sequence[Floats]) -> NDArray[np.int64]:
+    def _along_curve(self, coordinates: Sequence[Floats]) -> NDArray[np.int64]:
         """Records in their order along the curve, whose grid is fine enough for value sets."""
-        bits = min(MOST_BITS, max(len(place).bit_length() for place in places))
-        words = keys_along(self.table.matrix, self.axes, places, bits)
+        bits = min(MOST_BITS, max(len(each).bit_length() for each in coordinates))
+        words = keys_along(self.table.codes, self.axes, coordinates, bits)
         order: NDArray[np.int64] = order_of_keys(words)
         return order
 

@@ -5,47 +5,56 @@ smallest and largest code: in value order (numeric, date), rank order (ordinal)
 or leaf order (hierarchies). A missing value is the last code. Value sets have
 no order: their codes follow the text, and where each code stands on the curve
 follows from what it occurs with (`shoal.encoding.cooccurrence`).
+
+What the codes mean follows from the distinct values alone (`attribute_of`);
+the records are then renumbered, one column at a time.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.encoding.coarsen import coarsened
+from shoal.encoding.codebook import SET, SPAN, TREE, Attribute, SensitiveAttribute, coordinates
 from shoal.encoding.cooccurrence import arranged
-from shoal.encoding.table import SET, SPAN, TREE, EncodedTable, QIColumn, SensitiveColumn, places
+from shoal.encoding.table import Codes, EncodedTable
 from shoal.encoding.values import (
-    Distinct,
+    Values,
     amounts_of,
     distinct_values,
     kind_of,
     parse_numbers,
     rank_values,
     ranking,
-    renumbered,
+    ranks_of,
     sorted_by_text,
+    with_missing,
 )
 from shoal.errors import InputError, PolicyError
 from shoal.hierarchy import Hierarchy, hierarchy_from_spec
 from shoal.policy import Kind, Policy
 
-__all__ = ["encode"]
+__all__ = ["attribute_of", "encode", "sensitive_of"]
 
 APART = 2.0
 """Position of a missing value: more than 1 away from every present one (0..1)."""
+
+Column = TypeVar("Column", Attribute, SensitiveAttribute)
 
 
 def encode(source: pa.Table, policy: Policy) -> EncodedTable:
     """Encode the quasi-identifiers, sensitive and person columns of a table."""
     _check_columns(source, policy)
-    return EncodedTable(
-        n=source.num_rows,
-        qi=arranged([_encode_qi(source, name, policy) for name in policy.qi], source.num_rows),
-        sensitive=tuple(_encode_sensitive(source, name, policy) for name in policy.sensitive),
-        person=_encode_person(source, policy),
-    )
+    qi, codes = _encoded(source, policy.qi, policy, attribute_of)
+    sensitive, sensitive_codes = _encoded(source, policy.sensitive, policy, sensitive_of)
+    person = _encode_person(source, policy)
+    return arranged(EncodedTable(qi, codes, sensitive, sensitive_codes, person))
 
 
 def _check_columns(source: pa.Table, policy: Policy) -> None:
@@ -67,27 +76,52 @@ def _check_columns(source: pa.Table, policy: Policy) -> None:
         raise InputError("the table is empty: it has a header and no records")
 
 
-def _encode_qi(source: pa.Table, name: str, policy: Policy) -> QIColumn:
-    distinct = distinct_values(source.column(name), policy.missing)
-    kind = kind_of(name, distinct, policy)
-    weight = float(policy.weight.get(name, 1.0))
+def _encoded(
+    source: pa.Table,
+    names: Sequence[str],
+    policy: Policy,
+    explained: Callable[[str, Values, Policy], tuple[Column, Codes]],
+) -> tuple[tuple[Column, ...], Codes]:
+    """Attributes of some columns, and the codes of their records, one column a row."""
+    attributes: list[Column] = []
+    codes = np.empty((len(names), source.num_rows), dtype=np.int32)
+    for row, name in zip(codes, names, strict=True):
+        distinct = distinct_values(source.column(name), policy.missing)
+        attribute, code_of_value = explained(name, distinct, policy)
+        row[:] = code_of_value[distinct.codes]
+        attributes.append(attribute)
+    return tuple(attributes), codes
+
+
+def attribute_of(name: str, values: Values, policy: Policy) -> tuple[Attribute, Codes]:
+    """A quasi-identifier, from its distinct values alone.
+
+    Returns
+    -------
+    attribute, code_of_value
+        What the codes stand for; and the code of each value, of a missing one at last.
+    """
+    kind = kind_of(name, values, policy)
     if kind in {"numeric", "date"}:
-        return _encode_measured(name, kind, distinct, weight)
-    if kind == "ordinal":
-        ranked = ranking(name, distinct, policy.order.get(name), show_cells=True)
-        return _finish(name, kind, distinct, ranked, SPAN, weight)
-    if name not in policy.hierarchy or not len(distinct.values):
-        by_text = np.array(sorted_by_text(distinct.texts()), dtype=np.int64)
-        return _finish(name, kind, distinct, by_text, SET, weight)
-    column = _encode_hierarchy(name, distinct, policy, weight)
-    return coarsened(column, policy.coarsen.get(name, 0))
+        attribute, code_of_value = _measured(name, kind, values)
+    elif kind == "ordinal":
+        ranked = ranking(name, values, policy.order.get(name), show_cells=True)
+        attribute, code_of_value = _in_order(name, kind, values, ranked, SPAN)
+    elif name not in policy.hierarchy or not len(values.values):
+        by_text = np.array(sorted_by_text(values.texts()), dtype=np.int64)
+        attribute, code_of_value = _in_order(name, kind, values, by_text, SET)
+    else:
+        leaves, code_of_value = _with_hierarchy(name, values, policy)
+        attribute, node_of_code = coarsened(leaves, policy.coarsen.get(name, 0))
+        code_of_value = with_missing(node_of_code[code_of_value[:-1]], attribute.present)
+    return replace(attribute, weight=float(policy.weight.get(name, 1.0))), code_of_value
 
 
-def _encode_measured(name: str, kind: Kind, distinct: Distinct, weight: float) -> QIColumn:
+def _measured(name: str, kind: Kind, values: Values) -> tuple[Attribute, Codes]:
     """Numeric and date: codes in value order; texts of one number are one value."""
-    amounts = amounts_of(name, kind, distinct, show_cells=True)
+    amounts = amounts_of(name, kind, values, show_cells=True)
     unique, inverse = np.unique(amounts, return_inverse=True)
-    texts = distinct.texts()
+    texts = values.texts()
     # Of several texts of one number (1, 1.0) the shortest is published.
     chosen = np.full(len(unique), -1, dtype=np.int64)
     for index in sorted(range(len(texts)), key=lambda i: (-len(texts[i]), texts[i])):
@@ -96,21 +130,19 @@ def _encode_measured(name: str, kind: Kind, distinct: Distinct, weight: float) -
     present = (unique.astype(np.float64) - float(unique[0])) / span if span > 0 else (
         np.zeros(len(unique))
     )  # fmt: skip
-    missing = distinct.has_missing
-    values = distinct.values.take(pa.array(chosen))
+    missing = values.has_missing
     labels: list[str | None] = [texts[index] for index in chosen]
-    return QIColumn(
+    attribute = Attribute(
         name=name,
         kind=kind,
-        codes=renumbered(distinct, inverse.astype(np.int32), len(unique)),
         labels=labels + [None] * missing,
         form=SPAN,
         position=np.append(present, [APART] * missing),
-        place=places(present, missing),
-        weight=weight,
+        coordinate=coordinates(present, missing),
         has_missing=missing,
-        values=_typed(values, kind),
+        values=_typed(values.values.take(pa.array(chosen)), kind),
     )
+    return attribute, with_missing(inverse, len(unique))
 
 
 def _typed(values: pa.Array, kind: Kind) -> pa.Array:
@@ -126,34 +158,31 @@ def _typed(values: pa.Array, kind: Kind) -> pa.Array:
     return pa.array(parse_numbers(values)[0])
 
 
-def _encode_hierarchy(name: str, distinct: Distinct, policy: Policy, weight: float) -> QIColumn:
-    texts = distinct.texts()
+def _with_hierarchy(name: str, values: Values, policy: Policy) -> tuple[Attribute, Codes]:
+    texts = values.texts()
     spec = policy.hierarchy[name]
     full = hierarchy_from_spec(spec, texts, column=name, base=policy.base)
     tree = full.restrict(texts, column=name)
     index = {text: i for i, text in enumerate(texts)}
     in_leaf_order = np.array([index[leaf] for leaf in tree.leaves], dtype=np.int64)
-    if tree.height <= 1:  # flat: every mix is the root, as if all values were far apart
-        return _finish(name, "categorical", distinct, in_leaf_order, SPAN, weight, tree)
-    return _finish(name, "categorical", distinct, in_leaf_order, TREE, weight, tree)
+    # flat: every mix is the root, as if all values were far apart
+    form = SPAN if tree.height <= 1 else TREE
+    return _in_order(name, "categorical", values, in_leaf_order, form, tree)
 
 
-def _finish(
+def _in_order(
     name: str,
     kind: Kind,
-    distinct: Distinct,
+    values: Values,
     in_order: NDArray[np.int64],
     form: int,
-    weight: float,
     tree: Hierarchy | None = None,
-) -> QIColumn:
-    """A column whose code is the rank of its value in `in_order`."""
-    texts = distinct.texts()
+) -> tuple[Attribute, Codes]:
+    """An attribute whose code is the rank of its value in `in_order`."""
+    texts = values.texts()
     present = len(texts)
-    missing = distinct.has_missing
+    missing = values.has_missing
     size = present + missing
-    ranks = np.empty(present, dtype=np.int32)
-    ranks[in_order] = np.arange(present, dtype=np.int32)
     scaled = np.arange(present) / max(1, present - 1)
     position = np.zeros(size)
     if tree is not None and form == SPAN:
@@ -165,40 +194,33 @@ def _finish(
         # Missing has no place in the tree: whatever is mixed with it becomes the root.
         climb = np.append(tree.climb(extra=int(missing)), [1.0] * (missing and present > 0))
     labels: list[str | None] = [texts[i] for i in in_order]
-    return QIColumn(
+    attribute = Attribute(
         name=name,
         kind=kind,
-        codes=renumbered(distinct, ranks, present),
         labels=labels + [None] * missing,
         form=form,
         position=position,
-        place=places(scaled, missing),
+        coordinate=coordinates(scaled, missing),
         climb=climb,
         hierarchy=tree,
-        weight=weight,
         has_missing=missing,
     )
+    return attribute, with_missing(ranks_of(in_order), present)
 
 
-def _encode_sensitive(source: pa.Table, name: str, policy: Policy) -> SensitiveColumn:
-    distinct = distinct_values(source.column(name), policy.missing)
-    kind = kind_of(name, distinct, policy)
-    ranked = rank_values(name, distinct, kind, policy.order.get(name))
-    return SensitiveColumn(
-        name=name,
-        kind=kind,
-        codes=ranked.codes,
-        labels=ranked.texts,
-        ordered=kind != "categorical",
-        values=ranked.numbers,
-    )
+def sensitive_of(name: str, values: Values, policy: Policy) -> tuple[SensitiveAttribute, Codes]:
+    """A sensitive column, from its distinct values alone; returns as `attribute_of`."""
+    kind = kind_of(name, values, policy)
+    ranked = rank_values(name, values, kind, policy.order.get(name))
+    ordered = kind != "categorical"
+    attribute = SensitiveAttribute(name, kind, ranked.texts, ordered, ranked.numbers)
+    return attribute, ranked.code_of_value
 
 
-def _encode_person(source: pa.Table, policy: Policy) -> NDArray[np.int32] | None:
+def _encode_person(source: pa.Table, policy: Policy) -> Codes | None:
     """Person codes; all records without a person count as one person, the safe reading."""
     if policy.person is None:
         return None
     distinct = distinct_values(source.column(policy.person), policy.missing)
-    return renumbered(
-        distinct, np.arange(len(distinct.values), dtype=np.int32), len(distinct.values)
-    )
+    persons = len(distinct.values)
+    return with_missing(np.arange(persons), persons)[distinct.codes]

@@ -13,22 +13,26 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.encoding.table import SET, Domain, EncodedTable, Partition, QIColumn, Recoding, extents
+from shoal.encoding.codebook import SET, Attribute
+from shoal.encoding.table import Codes, Domain, EncodedTable, Partition, Recoding, extents
 from shoal.kernels.grouping import group_sets, set_ids
 from shoal.kernels.threads import on_threads
 
-__all__ = ["STAR", "RecodedColumn", "recode"]
+__all__ = ["STAR", "RecodedColumn", "range_texts", "recode", "released_columns", "set_texts"]
 
 STAR = "*"
 """A suppressed value."""
 NEEDS_QUOTES = frozenset(',"{}[]')
+
+Texts = tuple[list[str | None], NDArray[np.int32]]
+"""Distinct released texts, None for a missing value; and which of them each thing has."""
 
 
 @dataclass(frozen=True, eq=False)
 class RecodedColumn:
     """One quasi-identifier as it is published."""
 
-    source: QIColumn
+    source: Attribute
     texts: list[str | None]
     """Distinct released texts; None is a missing value."""
     text_of_group: NDArray[np.int32]
@@ -58,8 +62,8 @@ def recode(table: EncodedTable, recoding: Recoding) -> tuple[RecodedColumn, ...]
     """The released form of every quasi-identifier under its partition."""
     groups = {partition: partition.group_ids() for partition in set(recoding.partitions)}
     return on_threads(
-        lambda a, column, partition: _recode_column(
-            column, partition, recoding.domain(a), groups[partition]
+        lambda a, attribute, partition: _recode_column(
+            attribute, table.codes[a], partition, recoding.domain(a), groups[partition]
         ),
         range(len(table.qi)),
         recoding.seen(table).qi,
@@ -68,24 +72,42 @@ def recode(table: EncodedTable, recoding: Recoding) -> tuple[RecodedColumn, ...]
 
 
 def _recode_column(
-    column: QIColumn, partition: Partition, domain: Domain | None, groups: NDArray[np.int64]
+    attribute: Attribute,
+    codes: Codes,
+    partition: Partition,
+    domain: Domain | None,
+    groups: NDArray[np.int64],
 ) -> RecodedColumn:
-    low, high = extents(column, partition, domain)
-    if column.form == SET and domain is None:
-        texts, text_of_group = _set_texts(column, partition)
+    low, high = extents(codes, partition, domain)
+    if attribute.form == SET and domain is None:
+        texts, text_of_group = set_texts(attribute, *_sets(attribute, codes, partition))
     else:
-        texts, text_of_group = _range_texts(column, low, high)
-    return RecodedColumn(column, texts, text_of_group, low, high, groups)
+        texts, text_of_group = range_texts(attribute, low, high)
+    return RecodedColumn(attribute, texts, text_of_group, low, high, groups)
 
 
-def _range_texts(
-    column: QIColumn, low: NDArray[np.int32], high: NDArray[np.int32]
-) -> tuple[list[str | None], NDArray[np.int32]]:
-    """Texts of code ranges: a value, an interval, a node of the hierarchy or a star."""
+def _sets(
+    attribute: Attribute, codes: Codes, partition: Partition
+) -> tuple[NDArray[np.int64], Codes]:
+    """The codes of each group: those of group g are ``members[starts[g]:starts[g + 1]]``."""
+    starts = np.empty(partition.groups + 1, dtype=np.int64)
+    members = np.empty(len(partition.order), dtype=np.int32)
+    group_sets(codes, partition.order, partition.offsets, attribute.size, starts, members)
+    return starts, members
+
+
+def range_texts(column: Attribute, low: Codes, high: Codes) -> Texts:
+    """Texts of code ranges: a value, an interval, a node of the hierarchy or a star.
+
+    Returns
+    -------
+    texts, text_of_range
+        The distinct texts, and which of them each range ``low[i]..high[i]`` has.
+    """
     pairs = low.astype(np.int64) * column.size + high
     unique, inverse = np.unique(pairs, return_inverse=True)
     lows, highs = unique // column.size, unique % column.size
-    present = column.size - column.has_missing
+    present = column.present
     nodes: dict[int, str] = {}
     if column.hierarchy is not None and not column.suppressed:
         mixed = np.flatnonzero((lows != highs) & (highs < present))
@@ -108,21 +130,22 @@ def _interval(low: str | None, high: str | None) -> str:
     return f"[{_element(low)},{_element(high)}]"
 
 
-def _set_texts(
-    column: QIColumn, partition: Partition
-) -> tuple[list[str | None], NDArray[np.int32]]:
-    """Texts of value sets, elements in the order of their codes, which is sorted."""
-    starts = np.empty(partition.groups + 1, dtype=np.int64)
-    members = np.empty(len(partition.order), dtype=np.int32)
-    group_sets(column.codes, partition.order, partition.offsets, column.size, starts, members)
-    of_group = np.empty(partition.groups, dtype=np.int64)
-    firsts = np.empty(partition.groups, dtype=np.int64)
+def set_texts(column: Attribute, starts: NDArray[np.int64], members: Codes) -> Texts:
+    """Texts of code sets: set i is ``members[starts[i]:starts[i + 1]]``, ascending.
+
+    Returns
+    -------
+    texts, text_of_set
+        The distinct texts, elements in the order of their codes, and which each set has.
+    """
+    of_group = np.empty(len(starts) - 1, dtype=np.int64)
+    firsts = np.empty(len(starts) - 1, dtype=np.int64)
     count = set_ids(starts, members, of_group, firsts)
     texts = [_set_text(column, members[starts[g] : starts[g + 1]]) for g in firsts[:count]]
     return _merged(texts, of_group)
 
 
-def _set_text(column: QIColumn, codes: NDArray[np.int32]) -> str | None:
+def _set_text(column: Attribute, codes: NDArray[np.int32]) -> str | None:
     if len(codes) == 1:
         return column.labels[int(codes[0])]
     return "{" + ",".join(_element(column.labels[code]) for code in codes.tolist()) + "}"
@@ -137,9 +160,7 @@ def _element(text: str | None) -> str:
     return text
 
 
-def _merged(
-    texts: list[str | None], index: NDArray[np.int64]
-) -> tuple[list[str | None], NDArray[np.int32]]:
+def _merged(texts: list[str | None], index: NDArray[np.int64]) -> Texts:
     """Equal texts under one number: a reader cannot tell them apart, nor may we."""
     number: dict[str | None, int] = {}
     renumbered = np.array([number.setdefault(text, len(number)) for text in texts], dtype=np.int32)
@@ -169,11 +190,8 @@ def _cells(column: RecodedColumn) -> pa.Array:
 
 def _bound(column: RecodedColumn, codes: NDArray[np.int32]) -> pa.Array:
     """The typed bound; null where the value is missing or mixed with missing ones."""
-    present = column.source.size - column.source.has_missing
+    present = column.source.present
     exact = (column.low == column.high) | (not column.source.suppressed)
     known = (exact & (column.high < present))[column.groups]
     index = pa.array(np.where(known, codes[column.groups], 0).astype(np.int32), mask=~known)
     return column.source.values.take(index)
-
-
-__all__ += ["released_columns"]

@@ -1,137 +1,114 @@
 """The table as the methods see it: small integer codes, never strings.
 
-`EncodedTable` holds the quasi-identifiers and sensitive columns as codes with
-what turns a range of codes into a loss. `Partition` assigns every record to a
-group. `Recoding` says which partition governs which attribute.
+`EncodedTable` holds the codes of all records, one array for the quasi-identifiers,
+beside the attributes that say what the codes stand for (`shoal.encoding.codebook`).
+`Partition` assigns every record to a group. `Recoding` says which partition
+governs which attribute.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.kernels.costs import SET, SPAN, TREE, Costs, range_maxima
+from shoal.encoding.classes import class_ids
+from shoal.encoding.codebook import Attribute, Codebook, SensitiveAttribute, costs_of
+from shoal.kernels.costs import Costs
 from shoal.kernels.grouping import group_extents, sort_by_id
 
-if TYPE_CHECKING:
-    from shoal.hierarchy import Hierarchy
+__all__ = ["Codes", "Domain", "EncodedTable", "Partition", "Recoding", "extents"]
 
-__all__ = [
-    "Domain",
-    "EncodedTable",
-    "Kind",
-    "Partition",
-    "QIColumn",
-    "Recoding",
-    "SensitiveColumn",
-]
-
-Kind = Literal["numeric", "date", "ordinal", "categorical"]
 Codes = NDArray[np.int32]
-Floats = NDArray[np.float64]
-
-PRESENT_SHARE = 0.75
-"""Present values fill this share of a coordinate that has a missing value at 1."""
-
-
-@dataclass(frozen=True, eq=False)
-class QIColumn:
-    """One quasi-identifier as codes 0..size-1 in value, rank or leaf order.
-
-    A missing value, where there is one, is the last code.
-    """
-
-    name: str
-    kind: Kind
-    codes: Codes
-    labels: Sequence[str | None]
-    """Text of each code as it is published when unchanged; None is missing."""
-    form: int
-    """SPAN, TREE or SET of `shoal.kernels.costs`: how a group's loss follows from its codes."""
-    position: Floats
-    """SPAN: loss of lo..hi is min(1, position[hi] - position[lo]); else unused zeros."""
-    place: Floats
-    """Where each code stands on [0, 1]: the coordinate that curves and distances use."""
-    climb: Floats = field(default_factory=lambda: np.zeros(0))
-    """TREE: loss of the lowest common ancestor of leaf i and leaf i + 1."""
-    hierarchy: Hierarchy | None = None
-    """TREE and flat: the tree whose leaves are exactly the present codes, in code order."""
-    weight: float = 1.0
-    has_missing: bool = False
-    values: Any = None
-    """Numeric and date: the typed Arrow values of the codes, for the bounds layout."""
-    floor: Floats | None = None
-    """Loss of each code where nothing is mixed: above 0 if values were coarsened to a level."""
-    suppressed: bool = False
-    """Whatever is mixed is released as ``*``, loss 1."""
-
-    @property
-    def size(self) -> int:
-        return len(self.labels)
-
-    def suppressing(self) -> QIColumn:
-        """The column whose codes are all far apart, in their places along the curve."""
-        apart = np.arange(self.size, dtype=np.float64)
-        return replace(self, form=SPAN, position=apart, climb=np.zeros(0), suppressed=True)
-
-
-@dataclass(frozen=True, eq=False)
-class SensitiveColumn:
-    """One sensitive column as codes; numeric values where its kind has an order."""
-
-    name: str
-    kind: Kind
-    codes: Codes
-    labels: Sequence[str | None]
-    ordered: bool
-    """True for numeric, date, ordinal: t-closeness then uses the ordered distance."""
-    values: Floats | None = None
-    """Numeric only: the number behind each code, NaN where missing."""
-
-    @property
-    def size(self) -> int:
-        return len(self.labels)
 
 
 @dataclass(frozen=True, eq=False)
 class EncodedTable:
-    """N records: QI columns, sensitive columns, and persons where declared."""
+    """N records as codes, the attributes that explain them, and persons where declared."""
 
-    n: int
-    qi: tuple[QIColumn, ...]
-    sensitive: tuple[SensitiveColumn, ...] = ()
+    qi: tuple[Attribute, ...]
+    codes: Codes
+    """Of the quasi-identifiers: one C-contiguous array of shape (d, n)."""
+    sensitive: tuple[SensitiveAttribute, ...]
+    sensitive_codes: Codes
+    """Of the sensitive columns: shape (s, n)."""
     person: Codes | None = None
+
+    @classmethod
+    def of(
+        cls,
+        qi: Sequence[tuple[Attribute, Codes]],
+        sensitive: Sequence[tuple[SensitiveAttribute, Codes]] = (),
+        person: Codes | None = None,
+        *,
+        n: int | None = None,
+    ) -> EncodedTable:
+        """A table of columns; `n` records where there is no column to count."""
+        if n is None:
+            n = len(next(codes for _, codes in (*qi, *sensitive)))
+        return cls(
+            tuple(attribute for attribute, _ in qi),
+            stacked((codes for _, codes in qi), len(qi), n),
+            tuple(attribute for attribute, _ in sensitive),
+            stacked((codes for _, codes in sensitive), len(sensitive), n),
+            person,
+        )
+
+    @property
+    def n(self) -> int:
+        return self.codes.shape[1]
 
     @cached_property
     def costs(self) -> Costs:
         """The loss of all quasi-identifiers in the form that kernels take."""
-        sizes = np.array([c.size for c in self.qi], dtype=np.int64)
-        peaks = [range_maxima(c.climb) if c.form == TREE else np.zeros(0) for c in self.qi]
-        return Costs(
-            form=np.array([c.form for c in self.qi], dtype=np.int64),
-            weight=np.array([c.weight for c in self.qi], dtype=np.float64),
-            size=sizes,
-            start=_starts(sizes),
-            position=_joined([c.position if c.form == SPAN else np.zeros(c.size) for c in self.qi]),
-            peak_start=_starts(np.array([len(p) for p in peaks], dtype=np.int64)),
-            peak=_joined(peaks),
-        )
+        return costs_of(self.qi)
 
     @cached_property
-    def matrix(self) -> NDArray[np.int32]:
-        """QI codes as one C-contiguous array of shape (d, n)."""
-        if not self.qi:
-            return np.zeros((0, self.n), dtype=np.int32)
-        return np.ascontiguousarray(np.stack([c.codes for c in self.qi]))
+    def counts(self) -> tuple[NDArray[np.int64], ...]:
+        """Records of each code of each quasi-identifier."""
+        return tuple(_counts(*column) for column in self.columns())
+
+    @cached_property
+    def codebook(self) -> Codebook:
+        """What is known without the records, counted when it is first asked for."""
+        persons = None if self.person is None else len(np.unique(self.person))
+        return Codebook(
+            self.qi,
+            self.sensitive,
+            self.counts,
+            tuple(self._counted(*column) for column in self.sensitive_columns()),
+            self.n,
+            persons,
+        )
+
+    def _counted(self, codes: Codes, size: int) -> NDArray[np.int64]:
+        """Records of each sensitive code, or each person once with every code."""
+        if self.person is None:
+            return _counts(codes, size)
+        people = int(self.person.max()) + 1 if self.n else 0
+        pairs = np.unique(codes.astype(np.int64) * people + self.person)
+        return _counts(pairs // max(1, people), size)
+
+    def columns(self, attributes: Iterable[int] | None = None) -> list[tuple[Codes, int]]:
+        """Codes of quasi-identifiers, all or some, each with how many codes there can be."""
+        chosen = range(len(self.qi)) if attributes is None else attributes
+        return [(self.codes[a], self.qi[a].size) for a in chosen]
+
+    def sensitive_columns(self) -> list[tuple[Codes, int]]:
+        """Codes of the sensitive columns, each with how many codes there can be."""
+        return [(self.sensitive_codes[s], column.size) for s, column in enumerate(self.sensitive)]
+
+    def class_ids(self) -> tuple[NDArray[np.int64], int]:
+        """Number records by their quasi-identifiers, as `shoal.encoding.classes.class_ids`."""
+        return class_ids(self.columns(), self.n)
 
     @cached_property
     def _suppressing(self) -> EncodedTable:
-        return replace(self, qi=tuple(column.suppressing() for column in self.qi))
+        return replace(self, qi=tuple(attribute.suppressing() for attribute in self.qi))
 
     def suppressing(self) -> EncodedTable:
         """The same table, of which only exact values and stars are released."""
@@ -140,11 +117,17 @@ class EncodedTable:
     def take(self, rows: NDArray[np.int64]) -> EncodedTable:
         """Some of the records; what a range of codes costs is as in the whole table."""
         return EncodedTable(
-            n=len(rows),
-            qi=tuple(replace(column, codes=column.codes[rows]) for column in self.qi),
-            sensitive=tuple(replace(s, codes=s.codes[rows]) for s in self.sensitive),
-            person=None if self.person is None else self.person[rows],
+            self.qi,
+            np.take(self.codes, rows, axis=1),
+            self.sensitive,
+            np.take(self.sensitive_codes, rows, axis=1),
+            None if self.person is None else self.person[rows],
         )
+
+    def select(self, attributes: Sequence[int]) -> EncodedTable:
+        """The table with some of its quasi-identifiers."""
+        chosen = tuple(self.qi[a] for a in attributes)
+        return replace(self, qi=chosen, codes=self.codes[list(attributes)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,26 +216,22 @@ class Recoding:
 
 
 def extents(
-    column: QIColumn, partition: Partition, domain: Domain | None = None
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    codes: Codes, partition: Partition, domain: Domain | None = None
+) -> tuple[Codes, Codes]:
     """First and last code that each group is published under, before any tree or star."""
     low = np.empty(partition.groups, dtype=np.int32)
     high = np.empty(partition.groups, dtype=np.int32)
-    group_extents(column.codes, partition.order, partition.offsets, low, high)
+    group_extents(codes, partition.order, partition.offsets, low, high)
     return (low, high) if domain is None else (domain.low[low], domain.high[high])
 
 
-def places(scaled: Floats, missing: bool) -> Floats:
-    """Coordinates of the present values, given on [0, 1], with the missing one apart at 1."""
-    return np.append(scaled * PRESENT_SHARE, [1.0]) if missing else scaled
+def stacked(columns: Iterable[Codes], count: int, n: int) -> Codes:
+    """Columns as the rows of one C-contiguous array, which can be made one after the other."""
+    codes = np.empty((count, n), dtype=np.int32)
+    for row, column in zip(codes, columns, strict=True):
+        row[:] = column
+    return codes
 
 
-def _starts(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(lengths)])[:-1].astype(np.int64)
-
-
-def _joined(parts: list[Floats]) -> Floats:
-    return np.concatenate(parts) if parts else np.zeros(0)
-
-
-__all__ += ["SET", "SPAN", "TREE", "extents", "places"]
+def _counts(codes: NDArray[np.integer[Any]], size: int) -> NDArray[np.int64]:
+    return np.bincount(codes, minlength=size).astype(np.int64, copy=False)

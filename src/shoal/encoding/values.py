@@ -22,6 +22,7 @@ from shoal.policy import Kind, Policy
 __all__ = [
     "Distinct",
     "Ranked",
+    "Values",
     "amounts_of",
     "distinct_values",
     "guess_kind",
@@ -30,8 +31,9 @@ __all__ = [
     "parse_numbers",
     "rank_values",
     "ranking",
-    "renumbered",
+    "ranks_of",
     "sorted_by_text",
+    "with_missing",
 ]
 
 NUMBER = r"^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?$"
@@ -42,21 +44,28 @@ DATE_TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}"
 
 
 @dataclass(frozen=True, eq=False)
-class Distinct:
-    """The distinct values of a column and each record's place among them."""
+class Values:
+    """The distinct values of a column, wherever its records are."""
 
-    codes: NDArray[np.int32]
-    """Index into `values` of each record; -1 where missing."""
     values: pa.Array
     """Distinct values without missing ones, every one of them in use."""
-
-    @property
-    def has_missing(self) -> bool:
-        return bool(len(self.codes)) and bool(self.codes.min() < 0)
+    has_missing: bool
 
     def texts(self) -> list[str]:
         """Each value as it is published when unchanged."""
         return _texts(self.values)
+
+
+@dataclass(frozen=True, eq=False)
+class Distinct(Values):
+    """The distinct values of a column and where each record stands among them."""
+
+    codes: NDArray[np.int32]
+    """Index into `values` of each record; -1 where missing."""
+
+    @classmethod
+    def of(cls, codes: NDArray[np.int32], values: pa.Array) -> Distinct:
+        return cls(values, bool(len(codes)) and bool(codes.min() < 0), codes)
 
 
 def distinct_values(column: pa.ChunkedArray, missing: tuple[str, ...] = ("",)) -> Distinct:
@@ -85,11 +94,11 @@ def _compact(codes: NDArray[np.int32], values: pa.Array, present: NDArray[np.boo
     mark_used(codes, used)
     kept = used & present
     if kept.all() and pc.count_distinct(values).as_py() == len(values):
-        return Distinct(codes, values)
+        return Distinct.of(codes, values)
     unique = values.filter(pa.array(kept)).dictionary_encode()
     renumbered = np.full(len(values) + 1, -1, dtype=np.int32)  # the last stays for code -1
     renumbered[:-1][kept] = np.asarray(unique.indices)
-    return Distinct(renumbered[codes], unique.dictionary)
+    return Distinct.of(renumbered[codes], unique.dictionary)
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -197,7 +206,7 @@ def _parse_times(values: pa.Array) -> NDArray[np.int64] | None:
     return None
 
 
-def kind_of(name: str, distinct: Distinct, policy: Policy) -> Kind:
+def kind_of(name: str, distinct: Values, policy: Policy) -> Kind:
     """The kind of a column: declared, implied by an order or hierarchy, or guessed."""
     if name in policy.kind:
         return policy.kind[name]
@@ -208,7 +217,7 @@ def kind_of(name: str, distinct: Distinct, policy: Policy) -> Kind:
     return guess_kind(distinct.values)[0]
 
 
-def amounts_of(name: str, kind: Kind, distinct: Distinct, show_cells: bool) -> NDArray[Any]:
+def amounts_of(name: str, kind: Kind, distinct: Values, show_cells: bool) -> NDArray[Any]:
     """The number or day behind each distinct value; an error names the column.
 
     `show_cells` is False for sensitive columns, whose cells no error may show.
@@ -233,7 +242,7 @@ def amounts_of(name: str, kind: Kind, distinct: Distinct, show_cells: bool) -> N
 
 
 def ranking(
-    name: str, distinct: Distinct, order: Sequence[str] | None, show_cells: bool
+    name: str, distinct: Values, order: Sequence[str] | None, show_cells: bool
 ) -> NDArray[np.int64]:
     """Indices of the distinct values from the lowest to the highest rank."""
     texts = distinct.texts()
@@ -260,22 +269,30 @@ def sorted_by_text(texts: list[str]) -> list[int]:
         return sorted(range(len(texts)), key=texts.__getitem__)
 
 
-def renumbered(distinct: Distinct, new: NDArray[np.int32], missing: int) -> NDArray[np.int32]:
-    """Each record's code, renumbered by `new`; missing (-1) becomes the code `missing`."""
-    return np.append(new, np.int32(missing)).astype(np.int32)[distinct.codes]
+def ranks_of(in_order: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rank of each value, of values that are given from the lowest to the highest."""
+    ranks = np.empty(len(in_order), dtype=np.int64)
+    ranks[in_order] = np.arange(len(in_order))
+    return ranks
+
+
+def with_missing(codes: NDArray[np.integer[Any]], missing: int) -> NDArray[np.int32]:
+    """The code of each value, and at last, where index -1 finds it, that of a missing one."""
+    return np.append(codes, missing).astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """A column as codes in the order of its values; a missing value is the last code."""
+    """Codes in the order of the values; a missing value is the last code."""
 
-    codes: NDArray[np.int32]
+    code_of_value: NDArray[np.int32]
+    """Code of each distinct value, and at last of a missing one."""
     texts: list[str | None]
     numbers: NDArray[np.float64] | None
     """Numeric only: the number behind each code, NaN where missing."""
 
 
-def rank_values(name: str, distinct: Distinct, kind: Kind, order: Sequence[str] | None) -> Ranked:
+def rank_values(name: str, distinct: Values, kind: Kind, order: Sequence[str] | None) -> Ranked:
     """Number a sensitive column's values in their order; errors show none of its cells."""
     missing = distinct.has_missing
     numbers: NDArray[np.float64] | None = None
@@ -283,15 +300,14 @@ def rank_values(name: str, distinct: Distinct, kind: Kind, order: Sequence[str] 
         amounts, inverse = np.unique(
             amounts_of(name, kind, distinct, show_cells=False), return_inverse=True
         )
-        ranks = inverse.astype(np.int32)
+        ranks = inverse
         first = np.zeros(len(amounts), dtype=np.int64)
         first[inverse[::-1]] = np.arange(len(inverse))[::-1]
         if kind == "numeric":
             numbers = np.append(amounts.astype(np.float64), [np.nan] * missing)
     else:
         first = ranking(name, distinct, order, show_cells=False)
-        ranks = np.empty(len(first), dtype=np.int32)
-        ranks[first] = np.arange(len(first), dtype=np.int32)
+        ranks = ranks_of(first)
     texts = distinct.texts()
     labels: list[str | None] = [texts[i] for i in first]
-    return Ranked(renumbered(distinct, ranks, len(first)), labels + [None] * missing, numbers)
+    return Ranked(with_missing(ranks, len(first)), labels + [None] * missing, numbers)

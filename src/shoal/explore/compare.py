@@ -105,7 +105,7 @@ def compare(
     source, _ = to_arrow(data, base.missing)
     report("encode", 0, 1)
     table = encode(source, base)
-    ls = [best_l(table) if one == "auto" else one for one in ls]
+    ls = [best_l(table.codebook) if one == "auto" else one for one in ls]
     report("queries", 0, 1)
     bench = _Bench(source, table, level, queries, base.seed)
     rows: list[Row] = []

@@ -42,9 +42,7 @@ def tally_inputs(table):
     """
     sizes = np.array([c.size for c in table.sensitive], dtype=np.int64)
     start = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
-    columns = np.empty((len(sizes), table.n), dtype=np.int32)
-    for s, column in enumerate(table.sensitive):
-        columns[s] = column.codes
+    columns = table.sensitive_codes
     if table.person is None:
         person = np.zeros(0, dtype=np.int32)
         pair = np.zeros((len(sizes), 0), dtype=np.int32)

@@ -53,7 +53,7 @@ class Anatomy(Method[Options]):
         self, table: EncodedTable, models: Sequence[Model], options: Options, run: Run
     ) -> Outcome:
         """Draw groups of l records with l different values."""
-        codes = table.sensitive[0].codes
+        codes = table.sensitive_codes[0]
         diversity = max(model.smallest_class for model in models)
         groups, residual = draw(codes, table.sensitive[0].size, diversity, run.seed)
         return Outcome(

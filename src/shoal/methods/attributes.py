@@ -75,7 +75,7 @@ class Attributes(Method[Options]):
     ) -> Outcome:
         """See `Method.run`."""
         found = fewest_suppressed(table, models)
-        ids, _ = class_ids([_codes(table, a) for a in found.kept], table.n)
+        ids, _ = class_ids(table.columns(found.kept), table.n)
         partition = Partition.from_group_ids(ids)
         domains = tuple(
             None if a in found.kept else _everything(c.size) for a, c in enumerate(table.qi)
@@ -120,11 +120,11 @@ class Judge:
         self.models = tuple(models)
         self.k = min(table.n, max([1, *(m.smallest_class for m in models)]))
         self.by_size = table.person is None and all(isinstance(m, KAnonymity) for m in models)
-        ids, count = class_ids([_codes(table, a) for a in range(len(table.qi))], table.n)
+        ids, count = table.class_ids()
         self.record = np.empty(count, dtype=np.int64)
         self.record[ids[::-1]] = np.arange(table.n - 1, -1, -1)
         self.weight = np.bincount(ids, minlength=count).astype(np.int64)
-        self.codes = np.ascontiguousarray(table.matrix[:, self.record].T)
+        self.codes = np.ascontiguousarray(table.codes[:, self.record].T)
         self.rarity = self._rarities()
         self.tests = 0
         self.whole: list[ClassHistograms] = list(
@@ -134,8 +134,7 @@ class Judge:
     def _rarities(self) -> NDArray[np.float64]:
         """Sum of the log frequencies of each point's values: the rarest speak against most."""
         rarity = np.zeros(len(self.record))
-        for a, column in enumerate(self.table.qi):
-            share = np.bincount(column.codes, minlength=column.size)
+        for a, share in enumerate(self.table.counts):
             rarity += np.log(np.maximum(share, 1))[self.codes[:, a]]
         return rarity
 
@@ -161,7 +160,7 @@ class Judge:
 
     def _failing_models(self, kept: Sequence[int]) -> list[int]:
         """Points of the smallest classes that fail a model."""
-        ids, count = class_ids([_codes(self.table, a) for a in kept], self.table.n)
+        ids, count = class_ids(self.table.columns(kept), self.table.n)
         passes = np.ones(count, dtype=np.bool_)
         columns = table_histograms(self.table, ids)
         for model, classes in _judged(
@@ -182,8 +181,8 @@ class Judge:
         Attributes are given up in the order given; by default those first that
         divide least, so that few remain.
         """
-        row = self.table.matrix[:, self.record[point]]
-        equal = {a: self.table.qi[a].codes == row[a] for a in kept}
+        row = self.table.codes[:, self.record[point]]
+        equal = {a: self.table.codes[a] == row[a] for a in kept}
         needed = list(kept)
         order = order or sorted(kept, key=lambda a: -int(np.count_nonzero(equal[a])))
         for a in order:
@@ -198,7 +197,7 @@ class Judge:
         if self.by_size:
             return False
         one = np.zeros(len(rows), dtype=np.int64)
-        part = replace(self.table, qi=()).take(rows)
+        part = self.table.select(()).take(rows)
         columns = [
             replace(h, table=whole.total)
             for h, whole in zip(table_histograms(part, one), self.whole, strict=True)
@@ -261,7 +260,7 @@ def _bundles(table: EncodedTable) -> list[tuple[int, ...]]:
     """Attributes that divide the records alike: who keeps one can keep them all."""
     bundles: dict[bytes, tuple[int, ...]] = {}
     for a in range(len(table.qi)):
-        division = class_ids([_codes(table, a)], table.n)[0].astype(np.int32).tobytes()
+        division = class_ids(table.columns([a]), table.n)[0].astype(np.int32).tobytes()
         bundles[division] = (*bundles.get(division, ()), a)
     return list(bundles.values())
 
@@ -274,10 +273,6 @@ def _judged(
         for classes in columns if model.about_sensitive else (sizes,):
             if model.applies(classes):
                 yield model, classes
-
-
-def _codes(table: EncodedTable, attribute: int) -> tuple[NDArray[np.int32], int]:
-    return table.qi[attribute].codes, table.qi[attribute].size
 
 
 def _all(parts: Sequence[NDArray[np.bool_]], n: int) -> NDArray[np.bool_]:

@@ -210,7 +210,10 @@ def _task(table: EncodedTable, order: Ids, different: bool, l: int) -> _Task:
     A column with a value too frequent for that lowers l: merging does the rest, as the
     value may repeat then.
     """
-    columns = [(c.name, c.codes) for c in table.sensitive if different]
+    columns = []
+    if different:
+        named = zip(table.sensitive, table.sensitive_codes, strict=True)
+        columns = [(attribute.name, codes) for attribute, codes in named]
     if table.person is not None:
         _, person = np.unique(table.person, return_inverse=True)
         columns.append(("their persons", person.astype(np.int32)))
@@ -220,7 +223,7 @@ def _task(table: EncodedTable, order: Ids, different: bool, l: int) -> _Task:
     hardest = np.argsort(most, kind="stable")[::-1]
     codes = np.stack([columns[i][1][order] for i in hardest])
     sizes = tuple(int(row.max()) + 1 for row in codes)
-    block = Block(table.costs, points_of(table.qi, order), codes, sizes)
+    block = Block(table.costs, points_of(table, order), codes, sizes)
     names = tuple(columns[i][0] for i in hardest)
     return _Task(block, names, max(1, min(l, table.n // max(most))), different)
 
@@ -379,7 +382,7 @@ def _without_crowds(
     rounds do not settle is left to the pipeline, which merges whole classes.
     """
     persons = persons_of(table.person)
-    points = points_of(table.qi, np.arange(table.n))
+    points = points_of(table, np.arange(table.n))
     for _ in range(ROUNDS):
         classes = _classes(table, partition)
         by_class = _groups_that_fail(table, partition, classes, models)

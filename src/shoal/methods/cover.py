@@ -41,7 +41,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.encoding.classes import class_ids
 from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.errors import PolicyError
 from shoal.kernels.cover.greedy import (
@@ -266,10 +265,10 @@ def family_of(name: Name) -> Family:
 
 def _task(table: EncodedTable, k: int) -> Task:
     """Equal rows collapsed to points, in the order of their codes."""
-    ids, count = class_ids([(c.codes, c.size) for c in table.qi], table.n)
+    ids, count = table.class_ids()
     first = np.empty(count, dtype=np.int64)
     first[ids[::-1]] = np.arange(table.n - 1, -1, -1)
-    rows = table.matrix[:, first]
+    rows = table.codes[:, first]
     order = np.lexsort(rows[::-1]) if len(rows) else np.arange(count)
     rank = np.empty(count, dtype=np.int64)
     rank[order] = np.arange(count)
@@ -300,8 +299,8 @@ def stars_of(table: EncodedTable, partition: Partition) -> int:
     """Cells that are suppressed where a group has more than one value of an attribute."""
     stars = 0
     low, high = (np.empty(partition.groups, dtype=np.int32) for _ in range(2))
-    for column in table.qi:
-        group_extents(column.codes, partition.order, partition.offsets, low, high)
+    for codes in table.codes:
+        group_extents(codes, partition.order, partition.offsets, low, high)
         stars += int(partition.sizes[low != high].sum())
     return stars
 

@@ -155,12 +155,12 @@ class _Judge:
     def __init__(self, table: EncodedTable, models: Sequence[Model]) -> None:
         self.table = table
         self.models = tuple(models)
-        self.rules = rules_for(table, models)
+        self.rules = rules_for(table.codebook, models)
         self.by_size = table.person is None and not needs_sensitive(models)
         self.exact = all(isinstance(m, KAnonymity | FrequencyL | DistinctL | KE) for m in models)
         """Whether the kernel's rules are the models to the letter, not a little stricter."""
         records, self.tally = tally_inputs(table)
-        columns = [] if self.by_size else [(c.codes, c.size) for c in table.sensitive]
+        columns = [] if self.by_size else table.sensitive_columns()
         if table.person is not None:
             columns.append((records.person, int(records.person.max()) + 1))
         self.bearer, self.bearer_count = class_ids(columns, table.n)
@@ -199,7 +199,7 @@ class _Judge:
                 counts=counts[values],
                 domain=column.size,
                 ordered=column.ordered,
-                numbers=column.values,
+                numbers=column.numbers,
                 table=self.totals[s],
             )
             for model in self.models:
@@ -266,7 +266,7 @@ def _distinct(
     table: EncodedTable, free: Sequence[int], judge: _Judge
 ) -> tuple[NDArray[np.int32], Frequencies]:
     """The distinct tuples of codes, one a row, and the frequency set of the lowest node."""
-    ids, count = class_ids([(table.qi[a].codes, table.qi[a].size) for a in free], table.n)
+    ids, count = class_ids(table.columns(free), table.n)
     pairs, points = class_ids([(ids, count), (judge.bearer, judge.bearer_count)], table.n)
     first = _firsts(pairs, points)
     order = np.argsort(ids[first], kind="stable")
@@ -281,7 +281,7 @@ def _distinct(
     rows = _firsts(ids, count)
     tuples = np.zeros((count, len(free)), dtype=np.int32)
     for j, a in enumerate(free):
-        tuples[:, j] = table.qi[a].codes[rows]
+        tuples[:, j] = table.codes[a][rows]
     return tuples, frequencies
 
 

@@ -112,7 +112,7 @@ def _recoding(
     domains = tuple(each.domain(at) for each, at in zip(attribute_levels, node, strict=True))
     blocks = [each.blocks[at] for each, at in zip(attribute_levels, node, strict=True)]
     ids, _ = class_ids(
-        [(block[c.codes], int(block[-1]) + 1) for c, block in zip(table.qi, blocks, strict=True)],
+        [(block[row], int(block[-1]) + 1) for row, block in zip(table.codes, blocks, strict=True)],
         table.n,
     )
     return Recoding.single(Partition.from_group_ids(ids), len(table.qi), domains)
@@ -152,7 +152,7 @@ def _best(
     loss = np.zeros(len(minimal))
     height = np.zeros(len(minimal), dtype=np.int64)
     for a, (column, each) in enumerate(zip(table.qi, attribute_levels, strict=True)):
-        by_value = Partition.from_group_ids(column.codes)
+        by_value = Partition.from_group_ids(table.codes[a])
         ncp = [attribute_ncp(table, a, by_value, each.domain(r)) for r in range(len(each.blocks))]
         loss += column.weight * np.array(ncp)[minimal[:, a]]
         height += np.array(each.levels)[minimal[:, a]]

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.encoding.table import SPAN, Domain, QIColumn
+from shoal.encoding.codebook import SPAN, Attribute
+from shoal.encoding.table import Domain
 
 __all__ = ["AttributeLevels", "Blocks", "levels_of"]
 
@@ -36,7 +37,7 @@ class AttributeLevels:
         return Domain.of_starts(np.flatnonzero(np.diff(blocks, prepend=-1)), len(blocks))
 
 
-def levels_of(column: QIColumn) -> AttributeLevels:
+def levels_of(column: Attribute) -> AttributeLevels:
     """The levels of an attribute: its hierarchy's, or automatic ones.
 
     Without a hierarchy, categorical attributes have two: the value, and all
@@ -44,7 +45,7 @@ def levels_of(column: QIColumn) -> AttributeLevels:
     neighbouring values where there are at most 32, else 1/32, 1/16, ..., 1/2 of
     the range, and all of it. A missing value stays by itself below the top.
     """
-    present = column.size - column.has_missing
+    present = column.present
     inner = [
         np.append(blocks, [blocks[-1:] + 1] * column.has_missing)
         for blocks in _inner(column, present)
@@ -58,7 +59,7 @@ def levels_of(column: QIColumn) -> AttributeLevels:
     return AttributeLevels(tuple(levels), tuple(kept))
 
 
-def _inner(column: QIColumn, present: int) -> Iterator[NDArray[Any]]:
+def _inner(column: Attribute, present: int) -> Iterator[NDArray[Any]]:
     """Blocks of the present codes at the levels between the lowest and the top."""
     if column.hierarchy is not None:
         for level in range(1, column.hierarchy.height):

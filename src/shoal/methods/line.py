@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.encoding.table import EncodedTable, Partition, Recoding, SensitiveColumn
+from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.kernels.dp import best_offsets
 from shoal.kernels.line.nested import nested_groups
 from shoal.kernels.papers.frontier import all_different
@@ -127,14 +127,16 @@ def _cut(
 ) -> Partition:
     """The cheapest cut into groups large enough, merged where a model asks for more."""
     k = max([1, *(m.smallest_class for m in models)])
-    partition = Partition(order, best_offsets(table.costs, table.matrix, order, k, spots))
+    partition = Partition(order, best_offsets(table.costs, table.codes, order, k, spots))
     _check_sizes(partition, k)
     if table.person is not None or needs_sensitive(models):
         partition = merge_along(partition, table, models)
     return partition
 
 
-def _diversity(table: EncodedTable, models: Sequence[Model]) -> tuple[SensitiveColumn | None, int]:
+def _diversity(
+    table: EncodedTable, models: Sequence[Model]
+) -> tuple[tuple[NDArray[np.int32], int] | None, int]:
     """The sensitive column that is hardest to spread over groups, and how many values to each.
 
     None if no model asks for different values, or the records (as opposed to
@@ -143,9 +145,9 @@ def _diversity(table: EncodedTable, models: Sequence[Model]) -> tuple[SensitiveC
     l = max([1, *(_values_asked(m) for m in models)])
     if l == 1 or not table.sensitive:
         return None, 1
-    best = [largest_l(np.bincount(c.codes)) for c in table.sensitive]
+    best = [largest_l(np.bincount(codes)) for codes in table.sensitive_codes]
     tightest = int(np.argmin(best))
-    return (table.sensitive[tightest], l) if l <= best[tightest] else (None, 1)
+    return (table.sensitive_columns()[tightest], l) if l <= best[tightest] else (None, 1)
 
 
 def _values_asked(model: Model) -> int:
@@ -182,15 +184,16 @@ def _coarser(partition: Partition, table: EncodedTable, models: Sequence[Model])
 
 def _different_values(
     order: NDArray[np.int64],
-    column: SensitiveColumn,
+    column: tuple[NDArray[np.int32], int],
     l: int,
     diverse: Diverse,
 ) -> Partition:
     """Groups of at least l records, no two of a group with the same value."""
-    value = column.codes[order]
-    places, offsets = diverse(value, column.size, l)
+    codes, size = column
+    value = codes[order]
+    places, offsets = diverse(value, size, l)
     assert np.diff(offsets).min() >= l
-    assert all_different(value, places, offsets, np.full(column.size, -1))
+    assert all_different(value, places, offsets, np.full(size, -1))
     return Partition(order[places], offsets)
 
 

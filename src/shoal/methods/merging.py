@@ -36,11 +36,11 @@ def merge_along(partition: Partition, table: EncodedTable, models: Sequence[Mode
         What every group must satisfy.
     """
     records, tally = tally_inputs(table)
-    judge = Judge(rules_for(table, models), records, tally, table.costs, table.matrix)
+    judge = Judge(rules_for(table.codebook, models), records, tally, table.costs, table.codes)
     run = new_run(table.costs)
     offsets = partition.offsets
     while len(offsets) > 2:
-        groups = describe(table.matrix, partition.order, offsets)
+        groups = describe(table.codes, partition.order, offsets)
         opt = np.empty(len(offsets))
         first = np.zeros(len(offsets), dtype=np.int64)
         if cheapest_runs(judge, groups, run, BUDGET * table.n, opt, first):

@@ -81,7 +81,7 @@ def cut_table(
     workers: int | None = None,
 ) -> Partition:
     """Mondrian's groups in tree order, left before right; the same for any `workers`."""
-    rows = pack(table.matrix, table.costs.size)
+    rows = pack(table.codes, table.costs.size)
     workers = workers or min(MOST_WORKERS, os.cpu_count() or 1)
     grain = max(SMALL, table.n // (TASKS_PER_WORKER * workers))
     if table.n <= grain:
@@ -108,7 +108,7 @@ class _Forest:
         self.rows = rows
         self.costs: Costs = table.costs
         self.grain = grain
-        rules = rules_for(table, models)
+        rules = rules_for(table.codebook, models)
         sizes_only = table.person is None and not needs_sensitive(models)
         records, tally = tally_inputs(table)
         self.idle: SimpleQueue[tuple[Guard, Scratch]] = SimpleQueue()

@@ -75,7 +75,7 @@ def _minimum(table: EncodedTable, models: Sequence[Model], deadline: Deadline, r
         _refuse_above(table.n, subsets.MOST_RECORDS, models)
         return subsets.least_subsets(table, models, deadline)
     k, l = counts
-    if k <= 2 == l and len(np.unique(table.sensitive[0].codes)) == 2:
+    if k <= 2 == l and len(np.unique(table.sensitive_codes[0])) == 2:
         _refuse_above(table.n, matching.MOST_RECORDS, models)
         return matching.least_pairs(table)
     if table.n <= FEW:

@@ -21,7 +21,7 @@ def hardly_repeats(table: EncodedTable, models: Sequence[Model]) -> list[str]:
     for the models, and stars the rest (paper 000, section 5.6).
     """
     least = max([1, *(m.smallest_class for m in models)])
-    sizes = class_sizes([(c.codes, c.size) for c in table.qi], table.n)
+    sizes = class_sizes(table.columns(), table.n)
     alone = int(sizes[sizes < least].sum())
     if alone <= (1 - FEW) * table.n:
         return []

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.encoding.classes import class_ids
 from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.kernels.tp import residue as kernels
 from shoal.methods.base import Method, Options, Outcome, Run
@@ -132,7 +131,7 @@ def separate(table: EncodedTable, models: Sequence[Model]) -> Separated:
     further groups, the smallest first; at worst R is the whole table.
     """
     codes, values, l, exact = _diversity(table, models)
-    ids, groups = class_ids([(c.codes, c.size) for c in table.qi], table.n)
+    ids, groups = table.class_ids()
     found = three_phases(ids, groups, codes, values, l)
     alike = all(isinstance(m, KAnonymity | FrequencyL | AlphaK) for m in models)
     smallest = max([1, *(m.smallest_class for m in models)])
@@ -200,13 +199,13 @@ def _diversity(
     asked = max([1, *(_values_asked(m) for m in models)])
     if asked == 1 or not table.sensitive:
         return np.zeros(table.n, dtype=np.int32), 1, 1, table.person is None
-    reach = [largest_l(np.bincount(c.codes)) for c in table.sensitive]
-    column = table.sensitive[int(np.argmin(reach))]
+    reach = [largest_l(np.bincount(codes)) for codes in table.sensitive_codes]
+    codes, size = table.sensitive_columns()[int(np.argmin(reach))]
     rounded = all(
         isinstance(m, AlphaK) and m.alpha.numerator > 1 for m in models if _values_asked(m) == asked
     )
     l = min(asked, *reach)  # with persons the records alone may reach less
-    return column.codes, column.size, l, not rounded and table.person is None
+    return codes, size, l, not rounded and table.person is None
 
 
 def _values_asked(model: Model) -> int:
@@ -222,8 +221,8 @@ class Jury:
     def __init__(self, table: EncodedTable, models: Sequence[Model]) -> None:
         self.table, self.models = table, models
         self.totals = [
-            np.bincount(column.codes, minlength=column.size).astype(np.int64)
-            for column in table.sensitive
+            np.bincount(codes, minlength=size).astype(np.int64)
+            for codes, size in table.sensitive_columns()
         ]
         if table.person is not None:
             whole = np.zeros(table.n, dtype=np.int64)
@@ -239,10 +238,11 @@ class Jury:
                 passed &= model.holds(sizes)
         if not any(m.about_sensitive for m in self.models):
             return passed
-        for column, total in zip(self.table.sensitive, self.totals, strict=True):
+        columns = zip(self.table.sensitive, self.table.sensitive_codes, self.totals, strict=True)
+        for column, codes, total in columns:
             counted = histograms(
-                ids, column.codes[rows], column.size,
-                person=person, ordered=column.ordered, numbers=column.values,
+                ids, codes[rows], column.size,
+                person=person, ordered=column.ordered, numbers=column.numbers,
             )  # fmt: skip
             counted = replace(counted, table=total)  # distances are to the whole table
             for model in self.models:

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.encoding.classes import class_ids
+from shoal.encoding.codebook import SET, Attribute
 from shoal.encoding.recode import STAR
-from shoal.encoding.table import SET, Domain, EncodedTable, Partition, QIColumn, Recoding, extents
+from shoal.encoding.table import Codes, Domain, EncodedTable, Partition, Recoding, extents
 from shoal.kernels.grouping import group_sets
 from shoal.kernels.metrics.cubes import Cover, count_runs, fill_runs
 from shoal.kernels.threads import on_threads
@@ -39,7 +40,8 @@ def covered(table: EncodedTable, recoding: Recoding) -> Covered:
     """
     partitions = tuple(dict.fromkeys(recoding.partitions))
     domains = recoding.domains or (None,) * len(table.qi)
-    covers = on_threads(cover_of, recoding.seen(table).qi, recoding.partitions, domains)
+    qi = recoding.seen(table).qi
+    covers = on_threads(cover_of, qi, list(table.codes), recoding.partitions, domains)
     if len(partitions) == 1:
         return Covered(partitions[0], covers)
     ids = {partition: partition.group_ids() for partition in partitions}
@@ -53,20 +55,22 @@ def covered(table: EncodedTable, recoding: Recoding) -> Covered:
     return Covered(refined, tuple(chosen))
 
 
-def cover_of(column: QIColumn, partition: Partition, domain: Domain | None = None) -> Cover:
+def cover_of(
+    column: Attribute, codes: Codes, partition: Partition, domain: Domain | None = None
+) -> Cover:
     """The codes that each group's released value of one attribute covers."""
     if column.form == SET and domain is None:
-        return _set_cover(column, partition)
-    low, high = extents(column, partition, domain)
+        return _set_cover(column.size, codes, partition)
+    low, high = extents(codes, partition, domain)
     first, last = (low, high) if column.form == SET else _ranges(column, low, high)
     rows = np.arange(partition.groups + 1, dtype=np.int64)
     return Cover(rows[:-1], rows, first, last, 1 + last.astype(np.int64) - first)
 
 
-def _set_cover(column: QIColumn, partition: Partition) -> Cover:
+def _set_cover(size: int, codes: Codes, partition: Partition) -> Cover:
     starts = np.empty(partition.groups + 1, dtype=np.int64)
     members = np.empty(len(partition.order), dtype=np.int32)
-    group_sets(column.codes, partition.order, partition.offsets, column.size, starts, members)
+    group_sets(codes, partition.order, partition.offsets, size, starts, members)
     runs = np.empty(partition.groups + 1, dtype=np.int64)
     count = count_runs(starts, members, runs)
     first, last = np.empty(count, dtype=np.int32), np.empty(count, dtype=np.int32)
@@ -75,13 +79,13 @@ def _set_cover(column: QIColumn, partition: Partition) -> Cover:
 
 
 def _ranges(
-    column: QIColumn, low: NDArray[np.int32], high: NDArray[np.int32]
+    column: Attribute, low: NDArray[np.int32], high: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """First and last code that a range of codes is published as."""
     pairs = low.astype(np.int64) * column.size + high
     unique, inverse = np.unique(pairs, return_inverse=True)
     first, last = unique // column.size, unique % column.size
-    everything = (first != last) & ((last >= column.size - column.has_missing) | column.suppressed)
+    everything = (first != last) & ((last >= column.present) | column.suppressed)
     if column.hierarchy is not None and not column.suppressed:
         _widen(column, first, last, everything)
     first[everything], last[everything] = 0, column.size - 1
@@ -90,7 +94,7 @@ def _ranges(
 
 
 def _widen(
-    column: QIColumn,
+    column: Attribute,
     first: NDArray[np.int64],
     last: NDArray[np.int64],
     everything: NDArray[np.bool_],
@@ -101,7 +105,7 @@ def _widen(
     a reader cannot tell more.
     """
     assert column.hierarchy is not None
-    present = column.size - column.has_missing
+    present = column.present
     known = np.flatnonzero(last < present)
     labels, index = column.hierarchy.lca_labels(first[known], last[known])
     spans = np.array([column.hierarchy.spans[label] for label in labels]).reshape(-1, 2)

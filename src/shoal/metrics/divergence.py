@@ -57,8 +57,7 @@ def kl_divergence(table: EncodedTable, recoding: Recoding, sensitive: int | None
     """
     values, size = np.zeros(table.n, dtype=np.int32), 1
     if sensitive is not None:
-        column = sensitive_column(table, sensitive)
-        values, size = column.codes, column.size
+        values, size = sensitive_column(table, sensitive)
     points, counts = _points(table, values, size)
     covers, boxes = _boxes(covered(table, recoding), values, size)
     expected = _expected(points, boxes, covers, [column.size for column in table.qi])
@@ -70,10 +69,10 @@ def _points(
     table: EncodedTable, values: NDArray[np.int32], size: int
 ) -> tuple[Points, NDArray[np.int64]]:
     """Distinct points of the table, ordered by sensitive value, and how often each occurs."""
-    columns = [(values, size), *((column.codes, column.size) for column in table.qi)]
+    columns = [(values, size), *table.columns()]
     firsts, ids, starts = _distinct(columns, values, size)
     counts = np.bincount(ids, minlength=len(firsts))
-    return Points(np.ascontiguousarray(table.matrix[:, firsts].T), starts), counts
+    return Points(np.ascontiguousarray(table.codes[:, firsts].T), starts), counts
 
 
 def _distinct(

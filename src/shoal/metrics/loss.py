@@ -52,16 +52,16 @@ def attribute_ncp(
     table: EncodedTable, attribute: int, partition: Partition, domain: Domain | None = None
 ) -> float:
     """NCP of one attribute, averaged over the records."""
-    column = table.qi[attribute]
+    codes, floor = table.codes[attribute], table.qi[attribute].floor
     losses = np.empty(partition.groups, dtype=np.float64)
     if domain is None:
-        parts = (column.codes, partition.order, partition.offsets)
+        parts = (codes, partition.order, partition.offsets)
         attribute_losses(table.costs, attribute, *parts, losses)
     else:
-        range_losses(table.costs, attribute, *extents(column, partition, domain), losses)
-    if column.floor is not None:  # what coarsening took is lost, mixed or not
-        low, high = extents(column, partition, domain)
-        losses = np.where(low == high, column.floor[low], losses)
+        range_losses(table.costs, attribute, *extents(codes, partition, domain), losses)
+    if floor is not None:  # what coarsening took is lost, mixed or not
+        low, high = extents(codes, partition, domain)
+        losses = np.where(low == high, floor[low], losses)
     return float(losses @ partition.sizes) / table.n
 
 

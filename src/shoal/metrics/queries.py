@@ -105,8 +105,7 @@ def anatomy_divergence(
     slices = _slices(_sensitive_codes(table, sensitive), partition)
 
     def divergence(attributes: tuple[int, ...]) -> float:
-        columns = [(table.qi[a].codes, table.qi[a].size) for a in attributes]
-        ids, cells = class_ids(columns, table.n)
+        ids, cells = class_ids(table.columns(attributes), table.n)
         return float(cubes.exact_divergence(ids, cells, partition.order, partition.offsets, slices))
 
     return _mean_divergence(table, level, divergence)
@@ -132,7 +131,7 @@ def _axes(table: EncodedTable, attributes: Sequence[int]) -> Axes:
     codes = np.zeros((DEEPEST, table.n), dtype=np.int32)
     for axis, attribute in enumerate(attributes):
         sizes[axis] = table.qi[attribute].size
-        codes[axis] = table.qi[attribute].codes
+        codes[axis] = table.codes[attribute]
     return Axes(sizes, codes)
 
 
@@ -146,7 +145,7 @@ def _one_code(groups: int) -> Cover:
 def _sensitive_codes(table: EncodedTable, sensitive: int | None) -> NDArray[np.int32]:
     if sensitive is None:
         return np.zeros(table.n, dtype=np.int32)
-    return sensitive_column(table, sensitive).codes
+    return sensitive_column(table, sensitive)[0]
 
 
 def _slices(codes: NDArray[np.int32], partition: Partition) -> Slices:
@@ -265,8 +264,8 @@ def _values(table: EncodedTable, partition: Partition, sensitive: int | None) ->
     """Sensitive values of each group."""
     if sensitive is None:
         return Values(*(np.zeros(0, dtype=kind) for kind in (np.int64, np.int32, np.int64)))
-    column = sensitive_column(table, sensitive)
-    keys = partition.group_ids() * column.size + column.codes
+    codes, size = sensitive_column(table, sensitive)
+    keys = partition.group_ids() * size + codes
     pairs, counts = np.unique(keys, return_counts=True)
-    starts = starts_of(np.bincount(pairs // column.size, minlength=partition.groups))
-    return Values(starts, (pairs % column.size).astype(np.int32), counts.astype(np.int64))
+    starts = starts_of(np.bincount(pairs // size, minlength=partition.groups))
+    return Values(starts, (pairs % size).astype(np.int32), counts.astype(np.int64))

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.encoding.table import EncodedTable, QIColumn, SensitiveColumn
+from shoal.encoding.codebook import Attribute, SensitiveAttribute
+from shoal.encoding.table import EncodedTable
 from shoal.errors import PolicyError
 from shoal.kernels.metrics.queries import Predicates, count_true
 from shoal.kernels.threads import on_threads
@@ -78,11 +79,12 @@ def draw_queries(
         Equal seeds, equal queries.
     """
     _check_workload(table, queries, predicates, selectivity)
-    columns: list[QIColumn | SensitiveColumn] = list(table.qi)
+    columns: list[Attribute | SensitiveAttribute] = list(table.qi)
+    codes = code_matrix(table, sensitive)
     if sensitive is not None:
-        columns.append(sensitive_column(table, sensitive))
+        columns.append(table.sensitive[sensitive])
     rng = np.random.default_rng(seed)
-    drawn = list(_drawn(table, columns, queries, predicates, selectivity, rng))
+    drawn = list(_drawn(table, columns, codes, queries, predicates, selectivity, rng))
     flat = [predicate for query in drawn for predicate in query]
     runs = [runs for _, runs in flat]
     every_run = np.concatenate(runs)
@@ -95,9 +97,8 @@ def draw_queries(
     )
     truth = np.zeros(queries, dtype=np.int64)
     workload = Workload(packed, truth, table.n, sensitive)
-    matrix = code_matrix(table, sensitive)
     size = widest(table, sensitive)
-    in_parts(queries, lambda part: count_true(packed, part, matrix, workload.most, size, truth))
+    in_parts(queries, lambda part: count_true(packed, part, codes, workload.most, size, truth))
     return workload
 
 
@@ -115,14 +116,17 @@ def _check_workload(
 
 def _drawn(
     table: EncodedTable,
-    columns: Sequence[QIColumn | SensitiveColumn],
+    columns: Sequence[Attribute | SensitiveAttribute],
+    codes: NDArray[np.int32],
     queries: int,
     predicates: tuple[int, int],
     selectivity: float,
     rng: np.random.Generator,
 ) -> Iterator[list[tuple[int, NDArray[np.int64]]]]:
     """Queries as lists of (column, runs of selected codes)."""
-    counts = [np.bincount(column.codes, minlength=column.size) for column in columns]
+    counts = [
+        np.bincount(row, minlength=column.size) for row, column in zip(codes, columns, strict=True)
+    ]
     d = len(table.qi)
     fewest, most = (min(bound, d) for bound in predicates)
     for _ in range(queries):
@@ -141,7 +145,7 @@ def _drawn(
 
 
 def _predicate(
-    column: QIColumn | SensitiveColumn,
+    column: Attribute | SensitiveAttribute,
     counts: NDArray[np.int64],
     wanted: float,
     rng: np.random.Generator,
@@ -161,27 +165,28 @@ def _predicate(
     return np.stack([codes[np.append(0, cuts + 1)], codes[np.append(cuts, len(codes) - 1)]], 1)
 
 
-def sensitive_column(table: EncodedTable, sensitive: int) -> SensitiveColumn:
+def sensitive_column(table: EncodedTable, sensitive: int) -> tuple[NDArray[np.int32], int]:
+    """Codes of a sensitive column, and how many there can be."""
     if not 0 <= sensitive < len(table.sensitive):
         raise PolicyError(
             f"sensitive: expected the number of one of {len(table.sensitive)} sensitive "
             f"columns, from 0; got {sensitive}"
         )
-    return table.sensitive[sensitive]
+    return table.sensitive_columns()[sensitive]
 
 
 def code_matrix(table: EncodedTable, sensitive: int | None) -> NDArray[np.int32]:
     """Codes of the quasi-identifiers and, where asked for, of the sensitive column."""
     if sensitive is None:
-        return table.matrix
-    return np.vstack([table.matrix, sensitive_column(table, sensitive).codes[np.newaxis]])
+        return table.codes
+    return np.vstack([table.codes, sensitive_column(table, sensitive)[0][np.newaxis]])
 
 
 def widest(table: EncodedTable, sensitive: int | None) -> int:
     """Room for the codes of any column, and one more."""
     sizes = [column.size for column in table.qi]
     if sensitive is not None:
-        sizes.append(sensitive_column(table, sensitive).size)
+        sizes.append(sensitive_column(table, sensitive)[1])
     return max(sizes) + 1
 
 

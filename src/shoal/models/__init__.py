@@ -18,7 +18,13 @@ from shoal.models.compiled import (
     union_closed,
     whole_table_only,
 )
-from shoal.models.counting import histograms, sizes_only, table_histograms
+from shoal.models.counting import (
+    histograms,
+    sizes_only,
+    table_histograms,
+    whole_histograms,
+    whole_sizes,
+)
 from shoal.models.diversity import DistinctL, FrequencyL, RecursiveL, UniqueDistinctL, largest_l
 from shoal.models.eligibility import check_eligible
 from shoal.models.entropy import EntropyL
@@ -57,6 +63,8 @@ __all__ = [
     "table_histograms",
     "union_closed",
     "views_of",
+    "whole_histograms",
+    "whole_sizes",
     "whole_table_only",
 ]
 

@@ -6,31 +6,29 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from shoal.encoding.table import EncodedTable
+from shoal.encoding.codebook import Codebook, SensitiveAttribute
 from shoal.errors import PolicyError
 from shoal.kernels.rules import CLOSE, SAFE, SIZE, SPREAD, Rules
 from shoal.models.base import Model, Rule
-from shoal.models.counting import table_histograms
 
 __all__ = ["needs_sensitive", "require_columns", "rules_for", "union_closed", "whole_table_only"]
 
 
-def rules_for(table: EncodedTable, models: Sequence[Model]) -> Rules:
-    """What `shoal.kernels.rules.holds` needs to judge groups of this table.
+def rules_for(book: Codebook, models: Sequence[Model]) -> Rules:
+    """What `shoal.kernels.rules.holds` needs to judge groups of this codebook's table.
 
     Every model about sensitive values applies to each sensitive column; (k, e)
     to the numeric ones. A model that is not `local` (unique distinct l) gets
     the part of it that concerns one group alone: see `whole_table_only`.
     Parameters beyond int64 are cut to a number that no table reaches either.
     """
-    require_columns(table, models)
-    whole = table_histograms(table, np.zeros(table.n, dtype=np.int64))
-    rules = list(_placed_rules(table, models, [int(h.total.sum()) for h in whole]))
-    sizes = [c.size for c in table.sensitive]
+    require_columns(book.sensitive, models)
+    rules = list(_placed_rules(book, models))
+    sizes = [c.size for c in book.sensitive]
     absent = [np.full(size, np.nan) for size in sizes]
     numbers = [
-        blank if column.values is None else column.values
-        for column, blank in zip(table.sensitive, absent, strict=True)
+        blank if column.numbers is None else column.numbers
+        for column, blank in zip(book.sensitive, absent, strict=True)
     ]
     return Rules(
         kind=np.array([r.kind for _, r in rules], dtype=np.int64),
@@ -40,23 +38,22 @@ def rules_for(table: EncodedTable, models: Sequence[Model]) -> Rules:
         x=np.array([r.x for _, r in rules], dtype=np.float64),
         smallest=min(max((m.smallest_class for m in models), default=1), SAFE),
         start=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        total=np.concatenate([np.zeros(0, np.int64), *(h.total for h in whole)]),
+        total=np.concatenate([np.zeros(0, np.int64), *book.sensitive_counts]),
         number=np.concatenate([np.zeros(0), *numbers]).astype(np.float64),
-        ordered=np.array([c.ordered for c in table.sensitive], dtype=np.bool_),
+        ordered=np.array([c.ordered for c in book.sensitive], dtype=np.bool_),
     )
 
 
-def _placed_rules(
-    table: EncodedTable, models: Iterable[Model], totals: Sequence[int]
-) -> Iterable[tuple[int, Rule]]:
+def _placed_rules(book: Codebook, models: Iterable[Model]) -> Iterable[tuple[int, Rule]]:
     """Each rule once, with the sensitive column it looks at (-1 for the class size)."""
     placed: dict[tuple[int, Rule], None] = {}
+    totals = [int(counts.sum()) for counts in book.sensitive_counts]
     for rule in (rule for model in models for rule in model.rules()):
         if rule.kind == SIZE:
             placed[-1, rule] = None
             continue
-        for s, column in enumerate(table.sensitive):
-            if rule.kind == SPREAD and column.values is None:
+        for s, column in enumerate(book.sensitive):
+            if rule.kind == SPREAD and column.numbers is None:
                 continue
             fitted = rule._replace(x=float(totals[s])) if rule.kind == CLOSE else rule
             placed[s, fitted] = None
@@ -68,14 +65,14 @@ def needs_sensitive(models: Iterable[Model]) -> bool:
     return any(m.about_sensitive for m in models)
 
 
-def require_columns(table: EncodedTable, models: Iterable[Model]) -> None:
+def require_columns(sensitive: Sequence[SensitiveAttribute], models: Iterable[Model]) -> None:
     """Refuse a model that has no sensitive column to look at: it would hold in vain."""
     for model in models:
-        if model.about_sensitive and not table.sensitive:
+        if model.about_sensitive and not sensitive:
             raise PolicyError(
                 f"{model.name}: expected at least one sensitive column; the table has none"
             )
-        numeric = any(column.values is not None for column in table.sensitive)
+        numeric = any(column.numbers is not None for column in sensitive)
         if any(rule.kind == SPREAD for rule in model.rules()) and not numeric:
             raise PolicyError(
                 f"{model.name}: expected a numeric sensitive column; the table has none"

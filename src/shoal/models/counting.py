@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.encoding.codebook import Codebook
 from shoal.encoding.table import EncodedTable
 from shoal.models.base import ClassHistograms
 
-__all__ = ["histograms", "sizes_only", "table_histograms"]
+__all__ = ["histograms", "sizes_only", "table_histograms", "whole_histograms", "whole_sizes"]
 
 Integers = NDArray[np.integer[Any]]
 
@@ -64,14 +65,33 @@ def table_histograms(table: EncodedTable, class_ids: Integers) -> tuple[ClassHis
     return tuple(
         histograms(
             class_ids,
-            column.codes,
+            codes,
             column.size,
             person=table.person,
             ordered=column.ordered,
-            numbers=column.values,
+            numbers=column.numbers,
         )
-        for column in table.sensitive
+        for column, codes in zip(table.sensitive, table.sensitive_codes, strict=True)
     )
+
+
+def whole_histograms(book: Codebook) -> tuple[ClassHistograms, ...]:
+    """The table as one class, for every sensitive column, without a look at its records."""
+    sizes = whole_sizes(book).sizes
+    whole = []
+    for column, counts in zip(book.sensitive, book.sensitive_counts, strict=True):
+        values = np.flatnonzero(counts)
+        offsets = np.array([0, len(values)], dtype=np.int64)
+        cells = (sizes, offsets, values, counts[values], column.size)
+        whole.append(ClassHistograms(*cells, column.ordered, column.numbers, counts))
+    return tuple(whole)
+
+
+def whole_sizes(book: Codebook) -> ClassHistograms:
+    """The table as one class, without a sensitive column: how many records or persons."""
+    units = book.records if book.persons is None else book.persons
+    empty = np.zeros(0, dtype=np.int64)
+    return ClassHistograms(np.array([units], np.int64), np.zeros(2, np.int64), empty, empty, 0)
 
 
 def _person_histograms(

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-import numpy as np
-
-from shoal.encoding.table import EncodedTable
+from shoal.encoding.codebook import Codebook
 from shoal.errors import InfeasibleError
 from shoal.models.base import Model, WholeTable
 from shoal.models.compiled import require_columns
-from shoal.models.counting import sizes_only, table_histograms
+from shoal.models.counting import whole_histograms, whole_sizes
 
 __all__ = ["check_eligible"]
 
 
-def check_eligible(table: EncodedTable, models: Iterable[Model]) -> None:
+def check_eligible(book: Codebook, models: Iterable[Model]) -> None:
     """Raise if the whole table in one class already fails a model.
 
     All models are closed under union when records are counted, so nothing
@@ -30,20 +28,18 @@ def check_eligible(table: EncodedTable, models: Iterable[Model]) -> None:
         Names the limit and the best that is possible.
     """
     models = tuple(models)
-    require_columns(table, models)
-    if not table.n:
+    require_columns(book.sensitive, models)
+    if not book.records:
         return
-    one_class = np.zeros(table.n, dtype=np.int64)
-    persons = table.person is not None
-    size = WholeTable(sizes_only(one_class, person=table.person), table.n, persons)
-    columns = tuple(_columns(table))
+    size = WholeTable(whole_sizes(book), book.records, book.persons is not None)
+    columns = tuple(_columns(book))
     for model in models:
         for whole in columns if model.about_sensitive else (size,):
             if model.applies(whole.classes) and not model.possible(whole):
                 raise InfeasibleError(model.refusal(whole))
 
 
-def _columns(table: EncodedTable) -> Iterator[WholeTable]:
-    counted = table_histograms(table, np.zeros(table.n, dtype=np.int64))
-    for column, classes in zip(table.sensitive, counted, strict=True):
-        yield WholeTable(classes, table.n, table.person is not None, column.name, column.labels)
+def _columns(book: Codebook) -> Iterator[WholeTable]:
+    persons = book.persons is not None
+    for column, classes in zip(book.sensitive, whole_histograms(book), strict=True):
+        yield WholeTable(classes, book.records, persons, column.name, column.labels)

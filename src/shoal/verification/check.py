@@ -247,7 +247,7 @@ def _checks(
         ranked = rank_values(name, distinct, kind, policy.order.get(name))
         classes = histograms(
             ids,
-            ranked.codes,
+            ranked.code_of_value[distinct.codes],
             len(ranked.texts),
             person=person,
             ordered=kind != "categorical",

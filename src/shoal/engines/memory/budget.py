@@ -16,11 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from shoal.encoding.table import EncodedTable
+from shoal.encoding.codebook import Codebook
 from shoal.errors import InfeasibleError, PolicyError
-from shoal.models import largest_l, table_histograms
+from shoal.models import largest_l, whole_histograms
 from shoal.policy import Policy
 
 __all__ = ["best_l", "strongest"]
@@ -28,30 +26,29 @@ __all__ = ["best_l", "strongest"]
 Trial = Callable[[Policy], float]
 
 
-def best_l(table: EncodedTable) -> int:
+def best_l(book: Codebook) -> int:
     """The largest l that every sensitive column allows, and 2 at least.
 
     Where one value holds more than half of the records not even 2 is possible:
     the eligibility check then says so, and how large its share is.
     """
-    if not table.sensitive:
+    if not book.sensitive:
         raise PolicyError("l = auto: expected a sensitive column to spread; got none")
-    return max(2, _possible_l(table))
+    return max(2, _possible_l(book))
 
 
-def _possible_l(table: EncodedTable) -> int:
+def _possible_l(book: Codebook) -> int:
     """Largest l for which the table as a whole is diverse, of records or persons."""
-    counted = table_histograms(table, np.zeros(table.n, dtype=np.int64))
-    return min(largest_l(c.counts, int(c.sizes.sum())) for c in counted)
+    return min(largest_l(c.counts, int(c.sizes.sum())) for c in whole_histograms(book))
 
 
-def strongest(table: EncodedTable, policy: Policy, loss_of: Trial) -> tuple[Policy, dict[str, Any]]:
+def strongest(book: Codebook, policy: Policy, loss_of: Trial) -> tuple[Policy, dict[str, Any]]:
     """The policy with the largest k or l whose loss is within ``policy.max_loss``.
 
     Parameters
     ----------
-    table, policy
-        The table, and a policy with a budget; its other models stay as they are.
+    book, policy
+        The table's codebook, and a policy with a budget; its other models stay as they are.
     loss_of
         The loss (GCP) of a release under a policy.
 
@@ -64,7 +61,7 @@ def strongest(table: EncodedTable, policy: Policy, loss_of: Trial) -> tuple[Poli
     assert budget is not None
     if getattr(policy, name) is not None:
         raise PolicyError(f"max_loss searches the largest {name}: do not give {name} as well")
-    most = _largest(table, name)
+    most = _largest(book, name)
     losses: dict[int, float] = {}
 
     def fits(level: int) -> bool:
@@ -105,10 +102,10 @@ def _bracket(fits: Callable[[int], bool], most: int) -> tuple[int, int]:
     return fitting, too_much
 
 
-def _largest(table: EncodedTable, name: str) -> int:
+def _largest(book: Codebook, name: str) -> int:
     """The largest level that any release of the table can have."""
     if name == "k":
-        return table.n
-    if not table.sensitive:
+        return book.records
+    if not book.sensitive:
         raise PolicyError("search = l: needs a sensitive column; none is declared")
-    return _possible_l(table)
+    return _possible_l(book)

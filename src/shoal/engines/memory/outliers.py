@@ -232,7 +232,7 @@ def _savings(attempt: Attempt) -> NDArray[np.float64]:
     partition = attempt.outcome.recoding.partitions[0]
     seen = attempt.outcome.recoding.seen(attempt.table)
     savings = np.empty(seen.n, dtype=np.float64)
-    removal_savings(seen.costs, seen.matrix, partition.order, partition.offsets, savings)
+    removal_savings(seen.costs, seen.codes, partition.order, partition.offsets, savings)
     return savings
 
 

@@ -41,12 +41,12 @@ class Block(NamedTuple):
         return self._replace(points=np.ascontiguousarray(self.points[rows]), codes=codes)
 
 
-def points_of(columns, order):
+def points_of(table, order):
     """Where the records, in their order, stand in every quasi-identifier."""
-    points = np.empty((len(order), len(columns)))
-    for a, column in enumerate(columns):
-        codes = column.codes[order]
-        points[:, a] = column.position[codes] if column.form == SPAN else codes
+    points = np.empty((len(order), len(table.qi)))
+    for a, attribute in enumerate(table.qi):
+        codes = table.codes[a][order]
+        points[:, a] = attribute.position[codes] if attribute.form == SPAN else codes
     return points
 
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.encoding.classes import class_ids
 from shoal.encoding.table import EncodedTable, Partition
 from shoal.kernels.best.growing import new_grow_scratch
 from shoal.kernels.best.guillotine import cut_tree, new_cut_scratch, rebuild_parts
@@ -102,10 +101,9 @@ class Improver:
         self.seed = seed
         self.scale = whole.n * float(table.costs.weight.sum())
         self.prices = prices_of(table.costs)
-        self.records = np.ascontiguousarray(table.matrix.T)
-        codes = [s.codes for s in table.sensitive]
-        values = np.stack(codes, axis=1) if codes else np.zeros((table.n, 0), dtype=np.int64)
-        self.secrets = secrets_of(rules_for(whole, models), values, table.person)
+        self.records = np.ascontiguousarray(table.codes.T)
+        values = np.ascontiguousarray(table.sensitive_codes.T)
+        self.secrets = secrets_of(rules_for(whole.codebook, models), values, table.person)
         self.least = max(1, int(self.secrets.rules.smallest))
         self.regions = 1 if table.n <= FEW else REGIONS
         self.mean = float(self.least)
@@ -287,8 +285,7 @@ class Improver:
         return self._graph
 
     def _find_neighbours(self) -> Graph:
-        columns = ((c.codes, c.size) for c in self.table.qi)
-        point, _ = class_ids(columns, self.table.n)
+        point, _ = self.table.class_ids()
         members = Partition.from_group_ids(point)
         points = self.records[members.order[members.offsets[:-1]]]
         curve = self._sorted if self._stars else self._curve
@@ -324,7 +321,7 @@ class Improver:
         axes = rng.permutation(points.shape[1])
         places = []
         for a in axes:
-            place = np.clip(self.table.qi[a].place, 0.0, 1.0)
+            place = np.clip(self.table.qi[a].coordinate, 0.0, 1.0)
             place = 1.0 - place if rng.integers(2) else place
             places.append((place + rng.uniform()) / 2)
         words = keys_along(np.ascontiguousarray(points.T), axes, places, CURVE_BITS)

@@ -86,7 +86,7 @@ class Best(Method[BestOptions]):
 def _canonical(table: EncodedTable) -> Rows:
     """Records in an order that does not depend on the input's: by all that the search looks at."""
     persons = [] if table.person is None else [table.person]
-    columns = [*persons, *(s.codes for s in table.sensitive), *(c.codes for c in table.qi)]
+    columns = [*persons, *table.sensitive_codes, *table.codes]
     order: Rows = np.lexsort(columns).astype(np.int64)
     if table.n >= LONG:
         order = order[curve_of(table.take(order)).order]

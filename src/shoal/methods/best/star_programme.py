@@ -49,7 +49,7 @@ def cells_of_patterns(table: EncodedTable) -> tuple[NDArray[np.int32], NDArray[n
     first = np.zeros(2**d + 1, dtype=np.int64)
     for pattern in range(2**d):
         kept = kept_by(pattern, d)
-        ids, count = class_ids(((table.qi[a].codes, table.qi[a].size) for a in kept), n)
+        ids, count = class_ids(table.columns(kept), n)
         cell[pattern] = ids + first[pattern]
         first[pattern + 1] = first[pattern] + count
         price[pattern] = sum(table.qi[a].weight for a in range(d) if a not in kept)
@@ -64,13 +64,12 @@ class StarProgramme:
 
         The bound counts no record at more than `ceiling`, the price of dropping it.
         """
-        column = table.sensitive[0]
-        columns = [*((c.codes, c.size) for c in table.qi), (column.codes, column.size)]
-        kind, _ = class_ids(columns, table.n)
+        codes, size = table.sensitive_columns()[0]
+        kind, _ = class_ids([*table.columns(), (codes, size)], table.n)
         self.kinds = Partition.from_group_ids(kind)
         first = self.kinds.order[self.kinds.offsets[:-1]]
         cell, price, starts = cells_of_patterns(table.take(first))
-        key = cell.T.astype(np.int64) * column.size + column.codes[first][:, None]
+        key = cell.T.astype(np.int64) * size + codes[first][:, None]
         pairs, pair = np.unique(key, return_inverse=True)
         # prices are told in those of a mean attribute, so that steps suit them
         unit = max(float(table.costs.weight.sum()) / len(table.qi), 1e-12)
@@ -80,10 +79,10 @@ class StarProgramme:
             pair=pair.reshape(key.shape).astype(np.int32),
             records=self.kinds.sizes.astype(np.float64),
             price=price,
-            start=np.searchsorted(pairs // column.size, np.arange(starts[-1] + 1)),
+            start=np.searchsorted(pairs // size, np.arange(starts[-1] + 1)),
             ceiling=ceiling,
             share=limit,
-            pace=PACE / max(1.0, limit + column.size - 2) / unit,
+            pace=PACE / max(1.0, limit + size - 2) / unit,
             stride=np.zeros(len(pairs)),
             part=np.zeros(key.shape, dtype=np.float32),
             due=np.zeros(len(pairs)),

@@ -228,7 +228,7 @@ def _cells(table: EncodedTable, asked: Asked, active: Ids) -> tuple[Cells, Ids]:
     whole = Partition.from_group_ids(cell[:, sequence].reshape(-1))
     middle = whole.offsets[:-1] + np.bincount(cell[:, active].reshape(-1), minlength=cells)
     counted = asked.share < asked.whole
-    value = table.sensitive[0].codes if counted else np.zeros(n, dtype=np.int32)
+    value = table.sensitive_codes[0] if counted else np.zeros(n, dtype=np.int32)
     values = table.sensitive[0].size if counted else 1
     pattern = np.repeat(np.arange(len(price)), np.diff(first))
     return Cells(
@@ -259,8 +259,8 @@ def _kept_by_record(
     table: EncodedTable, partition: Partition
 ) -> Iterator[tuple[int, NDArray[np.bool_]]]:
     """For each attribute, whose groups have but one value of it."""
-    for a, column in enumerate(table.qi):
-        low, high = extents(column, partition)
+    for a, codes in enumerate(table.codes):
+        low, high = extents(codes, partition)
         same = np.empty(table.n, dtype=np.bool_)
         same[partition.order] = np.repeat(low == high, partition.sizes)
         yield a, same

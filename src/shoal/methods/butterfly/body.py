@@ -10,14 +10,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.encoding.classes import class_ids
-from shoal.encoding.table import SPAN, EncodedTable, Partition
+from shoal.encoding.codebook import SPAN
+from shoal.encoding.table import EncodedTable, Partition
 from shoal.kernels.butterfly.choice import Warden, Wings, assign, choose, new_choice
 from shoal.kernels.butterfly.tree import Cells, grow, new_tree
 from shoal.kernels.grouping import sort_by_id
 from shoal.kernels.histogram import tally_inputs
 from shoal.kernels.threads import on_threads
-from shoal.methods.butterfly.division import holding, least, select
+from shoal.methods.butterfly.division import holding, least
 from shoal.methods.butterfly.wings import ButterflyInputs
 from shoal.models import rules_for
 
@@ -29,7 +29,7 @@ Ids = NDArray[np.int64]
 def body_first(inputs: ButterflyInputs) -> Partition:
     """Classes of the body: few enough that wings lose little, many enough that it does."""
     table, division = inputs.table, inputs.division
-    body = select(table, division.body)
+    body = table.select(division.body)
     of_cell, cells = _cells(body)
     tree = new_tree(len(cells.weight))
     asked = least(division.everyone)
@@ -50,11 +50,11 @@ def body_first(inputs: ButterflyInputs) -> Partition:
 
 def _cells(body: EncodedTable) -> tuple[Ids, Cells]:
     """Cell of each record, and the cells."""
-    ids, count = class_ids([(c.codes, c.size) for c in body.qi], body.n)
+    ids, count = body.class_ids()
     some = np.empty(count, dtype=np.int64)
     some[ids] = np.arange(body.n)
     weight = np.bincount(ids, minlength=count).astype(np.int64)
-    return ids, Cells(np.ascontiguousarray(body.matrix[:, some]), weight)
+    return ids, Cells(np.ascontiguousarray(body.codes[:, some]), weight)
 
 
 def _wings(inputs: ButterflyInputs, place: Ids, weight: Ids) -> Wings:
@@ -67,13 +67,13 @@ def _wings(inputs: ButterflyInputs, place: Ids, weight: Ids) -> Wings:
 
     def fill(v: int) -> None:
         curve = inputs.curves[v]
-        codes[first[v] : first[v + 1]] = inputs.tables[v].matrix[:, curve]
+        codes[first[v] : first[v + 1]] = inputs.tables[v].codes[:, curve]
         ranks = np.empty(n, dtype=np.int64)
         sort_by_id(place[curve], np.empty(len(weight) + 1, dtype=np.int64), ranks)
         alone[v] = ranks
 
     on_threads(fill, range(len(division.wings)))
-    costs = select(inputs.table, private).costs
+    costs = inputs.table.select(private).costs
     k = np.array([wing.k for wing in division.wings], dtype=np.int64)
     start = np.append(0, np.cumsum(weight))
     seen = np.zeros(int(costs.size.sum()), dtype=np.int64)
@@ -87,7 +87,7 @@ def _warden(inputs: ButterflyInputs, place: Ids, asked: int) -> Warden:
     if not inputs.sizes_only:
         sort_by_id(place, np.empty(int(place.max()) + 2, dtype=np.int64), rows)
     records, tally = tally_inputs(table)
-    rules = rules_for(table, inputs.division.everyone)
+    rules = rules_for(table.codebook, inputs.division.everyone)
     return Warden(rules, records, tally, rows, asked, inputs.sizes_only)
 
 
@@ -141,7 +141,7 @@ def _rise(
     """How much more the body would lose if a cell joined each class, by its place."""
     rise = np.zeros(low.shape[1])
     for a, column in enumerate(body.qi):
-        spot = column.position if column.form == SPAN else column.place
+        spot = column.position if column.form == SPAN else column.coordinate
         before = spot[high[a]] - spot[low[a]]
         after = spot[np.maximum(high[a], code[a])] - spot[np.minimum(low[a], code[a])]
         gain = np.minimum(after, 1.0) * (size + weight) - np.minimum(before, 1.0) * size

@@ -25,7 +25,7 @@ from shoal.models import (
 )
 from shoal.models.base import Model
 
-__all__ = ["Division", "Wing", "division_of", "holding", "select"]
+__all__ = ["Division", "Wing", "division_of", "holding"]
 
 
 @dataclass(frozen=True)
@@ -132,12 +132,6 @@ def _divided(
 def least(models: Sequence[Model]) -> int:
     """The fewest records (persons) that can satisfy the models."""
     return max([1, *(m.smallest_class for m in models)])
-
-
-def select(table: EncodedTable, attributes: Sequence[int]) -> EncodedTable:
-    """The same records with some of their quasi-identifiers."""
-    chosen = tuple(table.qi[a] for a in attributes)
-    return EncodedTable(table.n, chosen, table.sensitive, table.person)
 
 
 def holding(

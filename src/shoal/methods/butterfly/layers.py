@@ -122,9 +122,9 @@ def _blocks(
     of that for each attribute.
     """
     blocks = []
-    for a, column in enumerate(stack.table.qi):
+    for a, (codes, size) in enumerate(stack.table.columns()):
         if level == 0:
-            blocks.append(column.codes.astype(np.int64))
+            blocks.append(codes.astype(np.int64))
             continue
         n = int(stack.left.sum())
         room = min(
@@ -135,7 +135,7 @@ def _blocks(
             )
         )
         count = max(1, round(room * 2.0 ** (2 - level)))
-        blocks.append(_quantiles(column.codes, column.size, stack.left, count))
+        blocks.append(_quantiles(codes, size, stack.left, count))
     return blocks
 
 

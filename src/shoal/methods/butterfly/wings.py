@@ -16,13 +16,14 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.encoding.table import SPAN, EncodedTable, Partition, QIColumn, Recoding
+from shoal.encoding.codebook import SPAN, Attribute
+from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.kernels.butterfly.units import best_groups, box_units, units_of
 from shoal.kernels.dp import best_offsets
 from shoal.kernels.threads import on_threads
 from shoal.methods import get_method
 from shoal.methods.base import Run
-from shoal.methods.butterfly.division import Division, Wing, holding, least, select
+from shoal.methods.butterfly.division import Division, Wing, holding, least
 from shoal.methods.hilbert import curve_of
 from shoal.methods.line import partition_line
 from shoal.methods.merging import merge_along
@@ -60,7 +61,7 @@ class ButterflyInputs:
     @cached_property
     def tables(self) -> tuple[EncodedTable, ...]:
         """The records as each wing sees them."""
-        return tuple(select(self.table, wing.attributes) for wing in self.division.wings)
+        return tuple(self.table.select(wing.attributes) for wing in self.division.wings)
 
     @cached_property
     def curves(self) -> tuple[Ids, ...]:
@@ -70,7 +71,7 @@ class ButterflyInputs:
     @cached_property
     def joint_curve(self) -> Ids:
         """The records along the curve of all attributes that are not the body's."""
-        return curve_of(select(self.table, self.division.private)).order
+        return curve_of(self.table.select(self.division.private)).order
 
 
 def group_wings(
@@ -149,7 +150,7 @@ def _group(
 ) -> Partition:
     """Groups of records that lie along a line, node by node."""
     fenced = _fenced(table, nodes)
-    partition = Partition(order, best_offsets(fenced.costs, fenced.matrix, order, least(models)))
+    partition = Partition(order, best_offsets(fenced.costs, fenced.codes, order, least(models)))
     if inputs.sizes_only:
         return partition
     merged = _merged(table, partition, nodes, models)
@@ -221,15 +222,13 @@ def alike(table: EncodedTable, units: Partition) -> EncodedTable:
     """The table in which all records of a unit have the codes in the middle of its range."""
     low, high = _boxes(table, units)
     ids = units.group_ids()
-    middle = ((low + high) // 2)[:, ids]
-    columns = [replace(c, codes=codes) for c, codes in zip(table.qi, middle, strict=True)]
-    return replace(table, qi=tuple(columns))
+    return replace(table, codes=np.take((low + high) // 2, ids, axis=1))
 
 
 def _boxes(table: EncodedTable, units: Partition) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     low = np.empty((len(table.qi), units.groups), dtype=np.int32)
     high = np.empty_like(low)
-    box_units(table.matrix, units.order, units.offsets, low, high)
+    box_units(table.codes, units.order, units.offsets, low, high)
     return low, high
 
 
@@ -243,12 +242,12 @@ def _units(inputs: ButterflyInputs, nodes: Ids) -> Partition:
     """Units for all readers together, within the nodes."""
     table, division = inputs.table, inputs.division
     order = _within(nodes, inputs.joint_curve)
-    fenced = _fenced(select(table, division.private), nodes)
-    offsets = best_offsets(fenced.costs, fenced.matrix, order, least(division.together))
+    fenced = _fenced(table.select(division.private), nodes)
+    offsets = best_offsets(fenced.costs, fenced.codes, order, least(division.together))
     partition = Partition(order, offsets)
     if inputs.sizes_only:
         return partition
-    return _merged(select(table, division.private), partition, nodes, division.together)
+    return _merged(table.select(division.private), partition, nodes, division.together)
 
 
 def _units_along(table: EncodedTable, nodes: Ids, units: Partition) -> Partition:
@@ -258,8 +257,8 @@ def _units_along(table: EncodedTable, nodes: Ids, units: Partition) -> Partition
     come together: through their middles it loses an eighth more on ACS.
     """
     ends = np.concatenate(_boxes(table, units))
-    columns = [replace(c, codes=codes) for c, codes in zip(2 * table.qi, ends, strict=True)]
-    curve = curve_of(EncodedTable(units.groups, tuple(columns))).order
+    twice = EncodedTable.of(list(zip(2 * table.qi, ends, strict=True)), n=units.groups)
+    curve = curve_of(twice).order
     place = _within(nodes[units.order[units.offsets[:-1]]], curve)
     sizes = units.sizes[place]
     offsets = np.append(0, np.cumsum(sizes))
@@ -272,7 +271,7 @@ def _cheapest(table: EncodedTable, line: Partition, nodes: Ids, k: int) -> Parti
     along = nodes[line.order[line.offsets[:-1]]]
     bounds = _bounds(along)
     begin = np.repeat(bounds[:-1], np.diff(bounds))
-    units = units_of(table.costs, table.matrix, line.order, line.offsets, begin)
+    units = units_of(table.costs, table.codes, line.order, line.offsets, begin)
     loss, begins = best_groups(table.costs, units, k)
     assert loss < np.inf
     return Partition(line.order, np.append(line.offsets[begins], line.offsets[-1]))
@@ -296,29 +295,29 @@ def _numbered(table: EncodedTable, nodes: Ids) -> EncodedTable:
     """
     count = int(nodes.max()) + 1
     apart = np.arange(count, dtype=np.float64)
-    fence = QIColumn(
+    fence = Attribute(
         name="",
         kind="ordinal",
-        codes=nodes.astype(np.int32),
         labels=[""] * count,
         form=SPAN,
         position=apart,
-        place=apart / max(1, count - 1),
+        coordinate=apart / max(1, count - 1),
     )
-    return replace(table, qi=(fence, *table.qi))
+    codes = np.vstack([nodes.astype(np.int32), table.codes])
+    return replace(table, qi=(fence, *table.qi), codes=codes)
 
 
 def _fenced(table: EncodedTable, nodes: Ids) -> EncodedTable:
     """The table with an attribute that makes groups across neighbouring nodes too dear."""
     price = 4.0 * table.n * sum(column.weight for column in table.qi) + 1.0
-    fence = QIColumn(
+    fence = Attribute(
         name="",
         kind="ordinal",
-        codes=(nodes % 2).astype(np.int32),
         labels=["", ""],
         form=SPAN,
         position=np.array([0.0, 1.0]),
-        place=np.array([0.0, 1.0]),
+        coordinate=np.array([0.0, 1.0]),
         weight=price,
     )
-    return replace(table, qi=(*table.qi, fence))
+    codes = np.vstack([table.codes, (nodes % 2).astype(np.int32)])
+    return replace(table, qi=(*table.qi, fence), codes=codes)

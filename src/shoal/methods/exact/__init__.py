@@ -71,10 +71,10 @@ def group_losses(table: EncodedTable, partition: Partition) -> NDArray[np.float6
     total = np.zeros(partition.groups)
     for a, column in enumerate(table.qi):
         losses = np.empty(partition.groups)
-        parts = (column.codes, partition.order, partition.offsets)
+        parts = (table.codes[a], partition.order, partition.offsets)
         attribute_losses(table.costs, a, *parts, losses)
         if column.floor is not None and not column.suppressed:
-            low, high = extents(column, partition)
+            low, high = extents(table.codes[a], partition)
             losses = np.where(low == high, column.floor[low], losses)
         total += column.weight * losses
     return total * partition.sizes

@@ -29,9 +29,9 @@ def least_pairs(table: EncodedTable) -> Minimum:
 
     The values are equally frequent, or the table could not be 2-diverse.
     """
-    one, other = _sides(table.sensitive[0].codes)
+    one, other = _sides(table.sensitive_codes[0])
     losses = np.empty((len(one), len(other)))
-    pair_losses(table.costs, floors(table), table.matrix, one, other, losses)
+    pair_losses(table.costs, floors(table), table.codes, one, other, losses)
     rows, columns = linear_sum_assignment(losses)
     ids = np.empty(table.n, dtype=np.int64)
     ids[one[rows]] = rows

@@ -94,9 +94,9 @@ def most_kinds(table: EncodedTable, k: int, l: int) -> int:
 
 def count_kinds(table: EncodedTable, l: int) -> int:
     """Distinct records; the sensitive value tells records apart where l counts."""
-    columns = [(column.codes, column.size) for column in table.qi]
+    columns = table.columns()
     if l > 1:
-        columns.append((table.sensitive[0].codes, table.sensitive[0].size))
+        columns.append((table.sensitive_codes[0], table.sensitive[0].size))
     return class_ids(columns, table.n)[1]
 
 
@@ -129,8 +129,8 @@ class Problem:
 
     @classmethod
     def of(cls, table: EncodedTable, k: int, l: int) -> Problem:
-        value = table.sensitive[0].codes if l > 1 else np.zeros(table.n, dtype=np.int32)
-        rows = np.vstack([table.matrix, value[None]])
+        value = table.sensitive_codes[0] if l > 1 else np.zeros(table.n, dtype=np.int32)
+        rows = np.vstack([table.codes, value[None]])
         distinct, of_record, copies = np.unique(
             rows, axis=1, return_inverse=True, return_counts=True
         )

@@ -45,10 +45,10 @@ def least_subsets(table: EncodedTable, models: Sequence[Model], deadline: Deadli
     InfeasibleError
         No partition satisfies the models (possible where persons are counted).
     """
-    require_columns(table, models)
+    require_columns(table.sensitive, models)
     feasible = _feasible(table, models, deadline)
     losses = np.full(len(feasible), np.inf)
-    subset_losses(table.costs, floors(table), table.matrix, feasible, losses)
+    subset_losses(table.costs, floors(table), table.codes, feasible, losses)
     best = np.zeros(len(feasible))
     choice = np.zeros(len(feasible), dtype=np.int64)
     step = max(1, len(feasible) // 64)
@@ -78,10 +78,12 @@ def _feasible(
         sizes = sizes_only(which, person=person)
         by_column = [
             _with_total(histograms(
-                which, column.codes[rows], column.size,
-                person=person, ordered=column.ordered, numbers=column.values,
+                which, codes[rows], column.size,
+                person=person, ordered=column.ordered, numbers=column.numbers,
             ), total)
-            for column, total in zip(table.sensitive, whole, strict=True)
+            for column, codes, total in zip(
+                table.sensitive, table.sensitive_codes, whole, strict=True
+            )
         ]  # fmt: skip
         feasible[subsets] = _hold(models, sizes, by_column)
     return feasible

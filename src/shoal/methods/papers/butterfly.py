@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.encoding.table import SPAN, EncodedTable, Partition
+from shoal.encoding.codebook import SPAN
+from shoal.encoding.table import EncodedTable, Partition
 from shoal.kernels.butterfly.tree import Cells, Tree, new_tree
 from shoal.kernels.costs import attribute_losses
 from shoal.kernels.cuts import Guard, carve, new_scratch, pack
@@ -30,7 +31,7 @@ from shoal.kernels.papers.butterfly import (
 )
 from shoal.methods import get_method
 from shoal.methods.base import Run
-from shoal.methods.butterfly.division import least, select
+from shoal.methods.butterfly.division import least
 from shoal.methods.butterfly.wings import ButterflyInputs, alike
 from shoal.models import rules_for
 from shoal.models.base import Model
@@ -83,18 +84,18 @@ def _grown(inputs: ButterflyInputs, seen: EncodedTable) -> _PricedTree:
     """Section 4.2.2: a binary hierarchy of classes on the union."""
     table, everyone = inputs.table, inputs.division.everyone
     tree = new_tree(table.n)
-    nodes = grow_at_medians(seen.matrix, seen.costs, least(everyone), tree)
-    body = _class_losses(select(table, inputs.division.body), tree, nodes)
+    nodes = grow_at_medians(seen.codes, seen.costs, least(everyone), tree)
+    body = _class_losses(table.select(inputs.division.body), tree, nodes)
     good = np.ones(nodes, dtype=np.bool_)
     if not inputs.sizes_only:
-        nodes_hold(tree, nodes, rules_for(table, everyone), *tally_inputs(table), good)
+        nodes_hold(tree, nodes, rules_for(table.codebook, everyone), *tally_inputs(table), good)
     return _PricedTree(tree, nodes, body, _class_losses(table, tree, nodes), good)
 
 
 def _class_losses(table: EncodedTable, tree: Tree, nodes: int) -> Floats:
     """What each node loses as one class on the table's attributes."""
     losses = np.empty(nodes)
-    cells = Cells(table.matrix, np.ones(table.n, dtype=np.int64))
+    cells = Cells(table.codes, np.ones(table.n, dtype=np.int64))
     node_losses(cells, table.costs, tree, nodes, losses)
     return losses
 
@@ -148,7 +149,7 @@ class _Bound:
         leaves = np.flatnonzero(tree.right[: priced.nodes] == 0)
         self.offsets = np.append(tree.begin[leaves], table.n)
         self.nearest = np.empty((len(leaves), self.k))
-        nearest_within(table.matrix, table.costs, tree.order, self.offsets, self.k, self.nearest)
+        nearest_within(table.codes, table.costs, tree.order, self.offsets, self.k, self.nearest)
         self.total = np.append(0.0, np.cumsum(_nearest_in_table(table, self.k)[tree.order]))
 
     def below(self, begin: int, end: int) -> float:
@@ -166,10 +167,14 @@ def _nearest_in_table(table: EncodedTable, k: int) -> Floats:
     """
     from scipy.spatial import cKDTree
 
-    linear = [c for c in table.qi if c.form == SPAN and c.position.max(initial=0.0) <= 1.0]
+    linear = [
+        attribute.weight * attribute.position[codes]
+        for attribute, codes in zip(table.qi, table.codes, strict=True)
+        if attribute.form == SPAN and attribute.position.max(initial=0.0) <= 1.0
+    ]
     if not linear:
         return np.zeros(table.n)
-    spots = np.stack([c.weight * c.position[c.codes] for c in linear], axis=1)
+    spots = np.stack(linear, axis=1)
     points, of_point, counts = np.unique(spots, axis=0, return_inverse=True, return_counts=True)
     near = min(k, len(points))
     query = partial(cKDTree(points).query, p=1, workers=-1)
@@ -187,11 +192,11 @@ class _Builder:
         self.table, self.wing = inputs.tables[v], inputs.division.wings[v]
         self.cutter = None
         if inputs.inner == "mondrian":
-            alike = select(seen, self.wing.attributes)
+            alike = seen.select(self.wing.attributes)
             self.cutter = _Cutter(alike, self.wing.models, inputs.sizes_only, tree.order)
             return
         curve = inputs.curves[v]
-        self.matrix = np.ascontiguousarray(self.table.matrix[:, curve])
+        self.codes = np.ascontiguousarray(self.table.codes[:, curve])
         rank = np.empty(self.table.n, dtype=np.int64)
         rank[curve] = np.arange(self.table.n)
         self.curve, self.ranks = curve, rank[tree.order]
@@ -202,13 +207,13 @@ class _Builder:
             order, offsets = self.cutter.cut(begin, end)
         else:
             ranks = np.sort(self.ranks[begin:end])
-            offsets = best_offsets(self.table.costs, self.matrix, ranks, self.wing.k)
+            offsets = best_offsets(self.table.costs, self.codes, ranks, self.wing.k)
             order = self.curve[ranks]
         sizes = np.diff(offsets)
         total = 0.0
         for a, column in enumerate(self.table.qi):
             losses = np.empty(len(sizes))
-            attribute_losses(self.table.costs, a, column.codes, order, offsets, losses)
+            attribute_losses(self.table.costs, a, self.table.codes[a], order, offsets, losses)
             total += column.weight * float(losses @ sizes)
         return total
 
@@ -220,9 +225,9 @@ class _Cutter:
         self, table: EncodedTable, models: tuple[Model, ...], sizes_only: bool, order: Ids
     ) -> None:
         self.costs, self.order = table.costs, order
-        self.rows = pack(np.ascontiguousarray(table.matrix[:, order]), table.costs.size)
+        self.rows = pack(np.ascontiguousarray(table.codes[:, order]), table.costs.size)
         records, tally = tally_inputs(table.take(order))
-        self.guard = Guard(rules_for(table, models), records, tally, sizes_only, False)
+        self.guard = Guard(rules_for(table.codebook, models), records, tally, sizes_only, False)
         self.scratch = new_scratch(table.costs.size)
         self.waiting = np.empty((2, 2), dtype=np.int64)
 

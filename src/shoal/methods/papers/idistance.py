@@ -134,11 +134,11 @@ class IDistance(Method[IDistanceOptions]):
 
 
 def space_of(table: EncodedTable) -> Space:
-    """Axes of the quasi-identifiers: the place of a code, times the attribute's weight."""
+    """Axes of the quasi-identifiers: the coordinate of a code, times the attribute's weight."""
     heaviest = max([c.weight for c in table.qi], default=1.0) or 1.0
     length = np.array([c.weight / heaviest for c in table.qi], dtype=np.float32)
-    places = [c.place * scale for c, scale in zip(table.qi, length, strict=True)]
-    grid = np.concatenate([np.zeros(0), *places]).astype(np.float32)
+    axes = [c.coordinate * scale for c, scale in zip(table.qi, length, strict=True)]
+    grid = np.concatenate([np.zeros(0), *axes]).astype(np.float32)
     return Space(grid, table.costs.start, length)
 
 
@@ -160,7 +160,7 @@ def centres_of(
     size = min(table.n, max(LEAST_SAMPLE * wanted, min(share, MOST_SAMPLE * wanted)))
     rng = np.random.default_rng(seed)
     rows = np.sort(rng.choice(table.n, size, replace=False, shuffle=False))
-    sample = space.points(table.matrix, rows)
+    sample = space.points(table.codes, rows)
     different = np.unique(sample, axis=0) if len(table.qi) else sample[:1]
     if len(different) > wanted:
         begin = different[rng.choice(len(different), wanted, replace=False)]
@@ -233,7 +233,7 @@ def _nearest(
     def look(begin: int) -> None:
         part = slice(begin, begin + CHUNK)
         nearest_centres(
-            table.matrix, space.grid, space.start, rows[part], wide, cell[part], away[part]
+            table.codes, space.grid, space.start, rows[part], wide, cell[part], away[part]
         )
 
     on_threads(look, begins)

@@ -15,7 +15,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.encoding.table import SET, SPAN, Domain, EncodedTable, Partition, QIColumn, Recoding
+from shoal.encoding.codebook import SET, SPAN, Attribute
+from shoal.encoding.table import Domain, EncodedTable, Partition, Recoding
 from shoal.errors import InfeasibleError
 from shoal.kernels.costs import range_losses
 from shoal.kernels.grouping import sort_by_id
@@ -118,16 +119,17 @@ class _Block:
 class _Axis:
     """One attribute: its records in order of their codes, and its blocks."""
 
-    def __init__(self, column: QIColumn, start: int) -> None:
+    def __init__(self, column: Attribute, codes: NDArray[np.int32], start: int) -> None:
         self.column = column
+        self.codes = codes
         self.start = start
         """Where its codes begin in the arrays of `_Cut`."""
         self.changed = 0
         """The last step that divided classes of other attributes' blocks."""
         self.block_of: list[_Block] = [_Block(0, column.size - 1, None)] * column.size
-        self.order = np.empty(len(column.codes), dtype=np.int64)
+        self.order = np.empty(len(codes), dtype=np.int64)
         self.offsets = np.empty(column.size + 1, dtype=np.int64)
-        sort_by_id(column.codes.astype(np.int64), self.offsets, self.order)
+        sort_by_id(codes.astype(np.int64), self.offsets, self.order)
 
     def records(self, block: _Block) -> Integers:
         """Records of a block in order of their codes."""
@@ -160,13 +162,13 @@ class _Axis:
 
 
 def children_of(
-    column: QIColumn, low: int, high: int, levels: Sequence[NDArray[np.int32]]
+    column: Attribute, low: int, high: int, levels: Sequence[NDArray[np.int32]]
 ) -> Integers | None:
     """Where the blocks begin that a block can be divided into; None: anywhere, in two.
 
     ``levels`` are the nodes of each leaf from the root of the hierarchy down.
     """
-    present = column.size - column.has_missing
+    present = column.present
     if column.form == SET or (column.form == SPAN and column.hierarchy is not None):
         return np.arange(low, high + 1)
     if low < present <= high:
@@ -191,7 +193,7 @@ class _Cut:
         self.table = table
         self.options = options
         records, tally = tally_inputs(table)
-        rules, sizes_only = rules_for(table, models), not needs_sensitive(models)
+        rules, sizes_only = rules_for(table.codebook, models), not needs_sensitive(models)
         self.judge = Judge(rules, records, tally, sizes_only)
         self.safe, self.reached = reached_by_all(self.judge, table.n)
         self.steps = 0
@@ -202,7 +204,10 @@ class _Cut:
         self.gain = np.zeros(starts[-1])
         self.level = np.zeros(starts[-1])
         self.open = np.zeros(starts[-1], dtype=np.bool_)
-        self.axes = [_Axis(c, at) for c, at in zip(table.qi, starts, strict=False)]
+        self.axes = [
+            _Axis(column, codes, at)
+            for column, codes, at in zip(table.qi, table.codes, starts, strict=False)
+        ]
         counts = np.arange(table.n + 1, dtype=np.float64)
         ordered = counts * np.log2(np.maximum(counts, 1))
         self.gauge = Gauge(ordered, options.score == "divergence")
@@ -245,7 +250,7 @@ class _Cut:
 
     def _judge(self, axis: _Axis, block: _Block) -> None:
         """Find out which divisions of a block are allowed, and what they reach."""
-        codes, places = axis.column.codes, axis.places(block)
+        codes, places = axis.codes, axis.places(block)
         found = gather(axis.records(block), self.class_of, self.gathered)
         if block.children is None:
             count = block.high - block.low
@@ -267,7 +272,7 @@ class _Cut:
         if starts is None:
             starts = np.array([block.low, place - axis.start + 1])
         found = gather(axis.records(block), self.class_of, self.gathered)
-        child, codes = axis.child_of(starts), axis.column.codes
+        child, codes = axis.child_of(starts), axis.codes
         self.classes = divide(self.gathered, found, codes, child, self.class_of, self.classes)
         self.reached = min(self.reached, self.level[place])
         self.safe = True
@@ -285,8 +290,8 @@ class _Cut:
             return self._loss_gains(axis, block)
         places = axis.places(block)
         bits = np.zeros(places.stop - places.start)
-        part, codes = axis.records(block), axis.column.codes
-        columns = [(s.codes, s.size) for s in self.table.sensitive]
+        part, codes = axis.records(block), axis.codes
+        columns = self.table.sensitive_columns()
         for column, values in columns or [(np.zeros(self.table.n, dtype=np.int32), 1)]:
             kind = (column, values, self.gauge)
             if block.children is None:

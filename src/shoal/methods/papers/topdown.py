@@ -80,7 +80,7 @@ def divide_table(
 ) -> Partition:
     """Groups of at least k records in tree order: neighbours were divided late."""
     order = np.random.default_rng(seed).permutation(table.n).astype(np.int64)
-    codes = np.ascontiguousarray(table.matrix.T)
+    codes = np.ascontiguousarray(table.codes.T)
     costs, left, right = table.costs, new_box(table.costs), new_box(table.costs)
     spare, ends = np.empty(table.n, dtype=np.int64), np.empty(table.n, dtype=np.int64)
     stack = np.empty(table.n + 1, dtype=np.int64)
