@@ -16,10 +16,11 @@ from benchmarks.data import acs, adult, census
 from benchmarks.partition import argsort_seconds, partition_seconds
 from shoal.encoding.encode import encode
 from shoal.encoding.table import EncodedTable
+from shoal.engines.memory.partition import partition
 from shoal.methods.base import Outcome
 from shoal.metrics.divergence import kl_divergence
 from shoal.metrics.loss import gcp
-from shoal.pipeline import partition
+from shoal.plan import Plan
 from shoal.policy import Policy
 
 SIZES = (100_000, 200_000, 300_000, 400_000, 500_000, 600_000)
@@ -129,7 +130,7 @@ def divergence_of_a_release() -> None:
 def _small(table: EncodedTable, outcome: Outcome) -> Any:
     few = table.take(np.arange(2000))
     policy = _policy(few, "hilbert", {"l": 2, "recoding": "suppress"})
-    return partition(few, policy).recoding
+    return partition(few, Plan.of(policy)).recoding
 
 
 def _encoded(table: pa.Table, qi: list[str], sensitive: str | None = None) -> EncodedTable:
@@ -150,9 +151,9 @@ def _timed(table: EncodedTable, method: str, **settings: Any) -> tuple[Outcome, 
     """Partition once, after a small run that compiles."""
     policy = _policy(table, method, settings)
     if table.n > 5000:
-        partition(table.take(np.arange(0, table.n, table.n // 2000)), policy)
+        partition(table.take(np.arange(0, table.n, table.n // 2000)), Plan.of(policy))
     begin = time.perf_counter()
-    outcome = partition(table, policy)
+    outcome = partition(table, Plan.of(policy))
     return outcome, time.perf_counter() - begin
 
 

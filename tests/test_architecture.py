@@ -15,13 +15,13 @@ import shoal
 SOURCE = Path(shoal.__file__).parent
 
 LAYERS = [
-    ["_version", "errors", "effort", "kernels"],
+    ["_version", "errors", "effort", "kernels", "progress"],
     ["policy", "hierarchy", "io"],
     ["encoding", "datasets"],
     ["models", "metrics"],
     ["methods", "verification", "released"],
-    ["bounds"],
-    ["engines", "release"],
+    ["bounds", "plan"],
+    ["engines", "release", "summary"],
     ["pipeline", "recipient", "joining"],
     ["explore"],
     ["report"],

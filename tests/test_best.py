@@ -15,12 +15,13 @@ from random_tables import microdata
 from shoal.datasets import census
 from shoal.encoding.encode import encode
 from shoal.encoding.table import EncodedTable
+from shoal.engines.memory.partition import partition
 from shoal.errors import ShoalError
 from shoal.methods.base import Outcome
 from shoal.methods.tp import Jury
 from shoal.metrics.loss import gcp
 from shoal.models import models_of
-from shoal.pipeline import partition
+from shoal.plan import Plan
 from shoal.policy import Policy
 
 MODELS: list[dict[str, Any]] = [{"k": 2}, {"k": 3}, {"k": 5}, {"l": 2}, {"l": 3}, {"k": 4, "l": 2}]
@@ -45,7 +46,7 @@ def encoded(source: pa.Table, policy: Policy) -> EncodedTable:
 def best(table: EncodedTable, policy: Policy, **settings: Any) -> Outcome:
     """What `best` finds, judged by the models before anything else."""
     try:
-        outcome = partition(table, policy.override(method="best", **settings))
+        outcome = partition(table, Plan.of(policy.override(method="best", **settings)))
     except ShoalError:  # no release of such a table satisfies the models
         reject()
     valid(table, policy, outcome)
@@ -76,7 +77,7 @@ def behind(table: EncodedTable, policy: Policy, names: list[str]) -> None:
     found = loss(table, best(table, policy, effort="normal"))
     for name in names:
         try:
-            other = partition(table, policy.override(method=name))
+            other = partition(table, Plan.of(policy.override(method=name)))
         except ShoalError:  # it does not serve such tables or models
             continue
         assert found <= loss(table, other) + 1e-9, name
@@ -99,7 +100,7 @@ def test_no_other_method_stars_less(problem: tuple[EncodedTable, Policy]) -> Non
 def test_tiny_tables_are_near_their_optimum(problem: tuple[EncodedTable, Policy]) -> None:
     table, policy = problem
     found = loss(table, best(table, policy, effort="normal"))
-    least = loss(table, partition(table, policy.override(method="optimal")))
+    least = loss(table, partition(table, Plan.of(policy.override(method="optimal"))))
     assert least - 1e-9 <= found <= 1.25 * least + 1e-9
 
 
@@ -131,7 +132,7 @@ def test_two_runs_agree_and_effort_pays(asked: dict[str, Any]) -> None:
     assert np.array_equal(first.order, second.order)
     assert np.array_equal(first.offsets, second.offsets)
     assert loss(table, more) < loss(table, once)
-    hilbert = partition(table, policy.override(method="hilbert"))
+    hilbert = partition(table, Plan.of(policy.override(method="hilbert")))
     assert loss(table, more) < loss(table, hilbert)
 
 

@@ -464,7 +464,7 @@ def test_an_error_of_our_own_shows_no_cell(
     def broken(*_: object) -> None:
         raise pa.ArrowInvalid(f"could not convert {SECRET}")
 
-    monkeypatch.setattr("shoal.pipeline.encode", broken)
+    monkeypatch.setattr("shoal.engines.memory.engine.encode", broken)
     monkeypatch.delenv("SHOAL_DEBUG", raising=False)
     arguments = ["anonymize", table, "-o", tmp_path / "out.csv", *ROLES, "-k", 2]
     monkeypatch.setattr(sys, "argv", ["shoal", *map(str, arguments)])

@@ -17,7 +17,7 @@ from shoal.errors import PolicyError
 from shoal.methods import METHODS
 from shoal.methods.hilbert import Hilbert
 from shoal.policy import Policy
-from shoal.release import _gap_in_words
+from shoal.summary import gap_in_words
 
 TABLE = pa.table({"age": list(range(40)), "s": ["a", "b"] * 20})
 ASKED = {"qi": ["age"], "k": 4}
@@ -166,7 +166,7 @@ class TestProgress:
 
 class TestGap:
     def release(self, monkeypatch, bound, **more):
-        monkeypatch.setattr("shoal.pipeline.lower_bound", lambda *asked, **how: bound)
+        monkeypatch.setattr("shoal.engines.memory.bound.lower_bound", lambda *asked, **how: bound)
         return shoal.anonymize(TABLE, **ASKED, method="patient", **more)
 
     def test_the_bound_is_in_the_manifest_and_in_words(self, patient, monkeypatch):
@@ -195,9 +195,9 @@ class TestGap:
         from shoal.metrics.loss import Loss
 
         loss = Loss({}, 0.01404, 0, 0, 0, 1.0)
-        said = _gap_in_words(loss, {"loss": 0.01189, "gap": 0.180824})
+        said = gap_in_words(loss, FakeBound(0.01189))  # a gap of 0.180824
         assert said == ", no release can be below 0.0118: at most 19% from the optimum"
-        assert "at most 18%" in _gap_in_words(loss, {"loss": 0.0119, "gap": 0.18})
+        assert "at most 18%" in gap_in_words(loss, FakeBound(0.0119))
 
     def test_the_bound_knows_that_records_may_be_suppressed(self, monkeypatch):
         asked = []
@@ -206,7 +206,7 @@ class TestGap:
             asked.append((table.n, suppressible))
             return FakeBound(0.001)
 
-        monkeypatch.setattr("shoal.pipeline.lower_bound", bound)
+        monkeypatch.setattr("shoal.engines.memory.bound.lower_bound", bound)
         table = pa.table({"age": [*range(39), 999]})
         release = shoal.anonymize(table, **ASKED, method="hilbert", bound=True, max_suppressed="5%")
         assert release.loss.suppressed_records == 1

@@ -17,12 +17,13 @@ from shoal.bounds import lower_bound
 from shoal.datasets import census
 from shoal.encoding.encode import encode
 from shoal.encoding.table import EncodedTable, Partition
+from shoal.engines.memory.partition import partition
 from shoal.kernels.best.star_search import Asked, satisfy_cells, search_patterns
 from shoal.kernels.random import random_state
 from shoal.methods.best.star_programme import PACE, StarProgramme
 from shoal.methods.best.stars import StarImprover
 from shoal.models import FrequencyL
-from shoal.pipeline import partition
+from shoal.plan import Plan
 from shoal.policy import Policy
 from tables import random_table
 
@@ -156,7 +157,7 @@ def test_best_is_near_the_bound_and_below_tp_plus() -> None:
         kind=dict.fromkeys(["gender", "marital"], "ordinal"), recoding="suppress",
     )  # fmt: skip
     table = encode(census(5000), policy).suppressing()
-    plus = partition(table, policy.override(method="tp+")).recoding.partitions[0]
+    plus = partition(table, Plan.of(policy.override(method="tp+"))).recoding.partitions[0]
     search = StarImprover(table, Asked(1, 1, 4), 0, plus)
     begun = search.total
     search.improve(20_000, 4, lambda done, loss: None, None)

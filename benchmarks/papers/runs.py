@@ -14,11 +14,12 @@ import pyarrow as pa
 from benchmarks.data import acs, adult, census
 from shoal.encoding.encode import encode
 from shoal.encoding.table import EncodedTable
+from shoal.engines.memory.partition import partition
 from shoal.methods.base import Outcome
 from shoal.metrics.divergence import kl_divergence
 from shoal.metrics.loss import gcp
 from shoal.metrics.queries import anatomy_divergence, cube_divergence
-from shoal.pipeline import partition
+from shoal.plan import Plan
 from shoal.policy import Policy
 
 LABELS: dict[str, dict[str, Any]] = {
@@ -150,5 +151,5 @@ def run(table: EncodedTable, label: str, **models: Any) -> Result:
 def timed(table: EncodedTable, policy: Policy) -> Result:
     """Partition a table under a policy."""
     begin = time.perf_counter()
-    outcome = partition(table, policy)
+    outcome = partition(table, Plan.of(policy))
     return Result(time.perf_counter() - begin, table, outcome)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import json
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,12 +22,52 @@ from shoal.io.write import atomic_file, decoded, write_table
 from shoal.metrics.loss import Loss
 from shoal.models import Model
 from shoal.policy import Policy
+from shoal.summary import as_html, in_words
 from shoal.verification.check import Verification, check_release, check_separated
+from shoal.verification.manifest import manifest_of
 
-__all__ = ["Release"]
+if TYPE_CHECKING:
+    from shoal.bounds import Bound
 
-SAME = 2e-9
-"""Losses that differ by less are equal: the manifest rounds to 9 decimals."""
+__all__ = ["Budget", "MethodUsed", "Release", "Suppression"]
+
+
+@dataclass(frozen=True)
+class MethodUsed:
+    """The method behind a release, and what it has to say about it."""
+
+    name: str
+    options: Mapping[str, Any]
+    recoding: str
+    """``generalise`` or ``suppress``."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What the method tells of its work, by name."""
+    proof: str = ""
+    """One sentence: what is proven about this release against the best possible one."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What ``max_loss`` bought: the largest level that fits, and what the next would lose."""
+
+    max_loss: float
+    name: str
+    """What was searched: ``k`` or ``l``."""
+    level: int
+    loss: float
+    trials: int
+    next_loss: float | None = None
+    """Loss of the level above, where it has a release."""
+
+
+@dataclass(frozen=True)
+class Suppression:
+    """How many records were suppressed as outliers, and how; never which."""
+
+    records: int
+    of: int
+    by: str
+    """``drop`` or ``star``."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,13 +82,32 @@ class Release:
     """Quasi-identifiers as they are named in the release."""
     loss: Loss
     verification: Verification
-    manifest: dict[str, Any]
+    method: MethodUsed
+    class_sizes: NDArray[np.int64]
+    """Records that share their published quasi-identifiers."""
+    kinds: Mapping[str, str]
+    """Kind of each quasi-identifier and sensitive column of the input."""
+    trees: Mapping[str, str] = field(default_factory=dict)
+    """SHA-256 of the tree of each quasi-identifier that has one."""
+    bound: Bound | None = None
+    """What no release of the table can undercut, where it was worked out."""
+    budget: Budget | None = None
+    """What ``max_loss`` bought, where it was asked for."""
+    suppressed: Suppression | None = None
+    """Outliers, where ``max_suppressed`` allowed some."""
+    cautions: tuple[str, ...] = ()
+    """What the method said before the work that a user should know."""
     kind: str = "pyarrow"
     persons: NDArray[np.int32] | None = None
     source: Path | None = None
     """The input's file, if it was one, so that it is not overwritten."""
     sensitive_table: pa.Table | None = None
     """Sensitive values by group, where they are published apart (method anatomy)."""
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """What the release claims about itself, so that anybody can check it."""
+        return manifest_of(self)
 
     @cached_property
     def data(self) -> Any:
@@ -115,53 +172,8 @@ class Release:
         return target
 
     def __repr__(self) -> str:
-        method = self.manifest["method"]["name"]
-        head = (
-            f"Release of {self.verification.records:,} records in "
-            f"{self.verification.classes:,} classes by {method}, loss (GCP) {self.loss.gcp:.4f}"
-            f"{_gap_in_words(self.loss, self.manifest['loss'].get('bound'))}"
-        )
-        suppressed = _suppressed_in_words(self.manifest["release"].get("suppressed"))
-        proof = self.manifest["method"].get("proof")
-        checks = (f"  {check}" for check in self.verification.checks)
-        return "\n".join([head, *suppressed, *checks, *([f"  {proof}"] if proof else [])])
+        return in_words(self)
 
     def _repr_html_(self) -> str:
         """For notebooks: the summary and the first rows."""
-        preview = decoded(self.table.slice(0, 8))
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in preview.column_names)
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in row.values()) + "</tr>"
-            for row in preview.to_pylist()
-        )
-        checks = "".join(f"<li>{html.escape(str(c))}</li>" for c in self.verification.checks)
-        title = html.escape(repr(self).splitlines()[0])
-        return (
-            f"<div><strong>{title}</strong><ul>{checks}</ul>"
-            f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
-        )
-
-
-def _gap_in_words(loss: Loss, bound: dict[str, Any] | None) -> str:
-    """How far the loss is from the best possible at most: the bound down, the distance up."""
-    if bound is None:
-        return ""
-    if loss.gcp <= bound["loss"] + SAME:
-        return ", which is the optimum"
-    if bound["gap"] is None:
-        return ", no bound"
-    least = math.floor(bound["loss"] * 1e4) / 1e4
-    away = math.ceil(round(100 * bound["gap"], 4))
-    return f", no release can be below {least:.4f}: at most {away:,}% from the optimum"
-
-
-def _suppressed_in_words(found: dict[str, Any] | None) -> list[str]:
-    if not found or not found["records"]:
-        return []
-    how = " as stars" if found["by"] == "star" else ""
-    share = 100 * found["records"] / found["of"]
-    return [f"  suppressed {found['records']:,} of {found['of']:,} records ({share:.2g}%){how}"]
-
-
-def _cell(value: Any) -> str:
-    return "" if value is None else html.escape(str(value))
+        return as_html(self)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,6 +17,9 @@ from shoal.cli.settings import (
     suppression_options,
 )
 from shoal.policy import LAYOUTS
+
+if TYPE_CHECKING:
+    from shoal.release import Budget
 
 
 @click.command(short_help="Turn microdata into a verified release.")
@@ -83,16 +86,16 @@ def anonymize(
         print_json(load_manifest(proof))
     elif not quiet:
         click.echo(repr(release))
-        _say_what_the_budget_bought(release.manifest["method"].get("budget"))
+        _say_what_the_budget_bought(release.budget)
         second = f", {sensitive_path(out)}" if release.sensitive_table is not None else ""
         click.echo(f"wrote {out}{second} and {proof}")
 
 
-def _say_what_the_budget_bought(found: dict[str, Any] | None) -> None:
-    if not found:
+def _say_what_the_budget_bought(found: Budget | None) -> None:
+    if found is None:
         return
-    name = "k" if "k" in found else "l"
-    line = f"largest {name} within a loss of {found['max_loss']}: {name} = {found[name]}"
-    if "next" in found:
-        line += f"; {name} = {found['next'][name]} would lose {found['next']['loss']:.4f}"
+    name = found.name
+    line = f"largest {name} within a loss of {found.max_loss}: {name} = {found.level}"
+    if found.next_loss is not None:
+        line += f"; {name} = {found.level + 1} would lose {round(found.next_loss, 9):.4f}"
     click.echo(line)

@@ -44,6 +44,10 @@ MEASURES = ("gcp", "kl", "query", "seconds")
 @attribute_options
 @click.option("--seed", type=int, help="Seed of everything random. [0]")
 @click.option(
+    "--kl", type=click.Choice(["cube", "points"]), default="cube", show_default=True,
+    help="Divergence of the data cube, or of the table's points.",
+)  # fmt: skip
+@click.option(
     "--level", type=click.IntRange(1, 3), default=2, show_default=True,
     help="Attributes of a group-by of the data cube.",
 )  # fmt: skip
@@ -66,6 +70,7 @@ def compare(
     methods: tuple[str, ...],
     k: tuple[str, ...],
     l: tuple[str, ...],  # noqa: E741
+    kl: str,
     level: int,
     queries: int,
     out: Path | None,
@@ -78,7 +83,7 @@ def compare(
     """Run METHODS with every k and l on the table in FILE, and measure each release.
 
     Every release is verified and then thrown away: time to partition, loss
-    (GCP, DM, C_avg), divergence of the data cube (KL, with a sensitive column)
+    (GCP, DM, C_avg), KL divergence of the data cube (with a sensitive column)
     and the relative error of random COUNT queries. A combination that has no
     release is a row that says why.
 
@@ -101,7 +106,7 @@ def compare(
     with progress_bar(quiet) as report:
         found = run(
             file, split_names(methods), ks or None, ls or None, policy,
-            level=level, queries=queries, progress=report,
+            kl=kl, level=level, queries=queries, progress=report,
         )  # fmt: skip
     if as_json:
         print_json(found.to_dict())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from shoal.methods.base import Report
+    from shoal.progress import Report
 
 __all__ = [
     "check_new_file",

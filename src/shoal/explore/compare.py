@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import product
@@ -14,34 +14,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from shoal.bounds import lower_bound
-from shoal.encoding.encode import encode
-from shoal.encoding.publish import publish
 from shoal.encoding.table import EncodedTable
 from shoal.engines.memory.budget import best_l
+from shoal.engines.memory.engine import Encoded, MemoryEngine
+from shoal.engines.memory.partition import partition
 from shoal.errors import PolicyError, ShoalError
 from shoal.explore.comparison import BOUND, Comparison, Row
-from shoal.io.frames import to_arrow
+from shoal.explore.questions import Questions, check_kl
 from shoal.methods import METHODS, get_method
-from shoal.metrics.loss import gcp
-from shoal.metrics.queries import (
-    Workload,
-    anatomy_divergence,
-    anatomy_error,
-    cube_divergence,
-    draw_queries,
-    query_error,
-)
 from shoal.models import models_of
-from shoal.pipeline import check_published, partition, settled
+from shoal.plan import Plan
 from shoal.policy import Policy
+from shoal.progress import Progress, reporting
 
 __all__ = ["compare"]
 
 Number = int | float
-Progress = Callable[[str, float, float], None]
 
 WARM_UP = 2000
 """Records of the run that loads a method before its time is taken."""
@@ -54,6 +44,7 @@ def compare(
     l: Number | str | Iterable[Number | str] | None = None,
     policy: Policy | str | Path | None = None,
     *,
+    kl: str = "cube",
     level: int = 2,
     queries: int = 1000,
     progress: Progress | None = None,
@@ -76,8 +67,11 @@ def compare(
     policy, **settings
         Roles, kinds, further models, as for `shoal.anonymize`; ``bound=True`` adds what
         no release can undercut.
+    kl
+        Which divergence is measured: of the data ``"cube"``, or of the table's
+        ``"points"`` (paper 000).
     level
-        Level of the data cube whose divergence is measured.
+        Level of the data cube.
     queries
         How many random COUNT queries each release answers: the same for all.
     progress
@@ -91,120 +85,105 @@ def compare(
     >>> [(row.method, row.k) for row in found.rows]
     [('hilbert', 5), ('hilbert', 10), ('mondrian', 5), ('mondrian', 10)]
     """
-    report = progress or (lambda stage, done, total: None)
+    report = reporting(progress)
     base = Policy.of(policy, settings)
     if base.max_loss is not None:
         raise PolicyError("max_loss: expected none, compare runs every k and l; got one")
     if base.max_suppressed is not None:
         raise PolicyError("max_suppressed: expected none, compare releases all records; got one")
+    check_kl(kl)
     variants = [_variant(text) for text in _listed(methods) or list(METHODS)]
     _check_options(base, variants)
     ks, ls = _listed(k) or [base.k], _listed(l) or [base.l]
 
-    report("read", 0, 1)
-    source, _ = to_arrow(data, base.missing)
-    report("encode", 0, 1)
-    table = encode(source, base)
-    ls = [best_l(table.codebook) if one == "auto" else one for one in ls]
+    engine = MemoryEngine(report)
+    encoded = engine.encode(engine.read(data, base), base)
+    table = encoded.table
+    ls = [best_l(table) if one == "auto" else one for one in ls]
     report("queries", 0, 1)
-    bench = _Bench(source, table, level, queries, base.seed)
+    questions = Questions.about(table, kl=kl, level=level, queries=queries, seed=base.seed)
+    encoded = _without_plain_columns(encoded, base)
     rows: list[Row] = []
     steps = len(variants) * len(ks) * len(ls)
     for label, name, options in variants:
         loaded = False
         for one_k, one_l in product(ks, ls):
             row = Row(label, one_k, one_l)
-            stage = f"{label} {row.asked}"
-            report(stage, len(rows), steps)
+            report(f"{label} {row.asked}", len(rows), steps)
             try:
-                wanted = _policy(base, name, options, one_k, one_l)
-                loaded = loaded or bench.load(wanted)
-                rows.append(bench.run(row, wanted))
+                plan = Plan.of(_policy(base, name, options, one_k, one_l))
+                loaded = loaded or _load(table, plan)
+                rows.append(_run(row, encoded, plan, questions))
             except ShoalError as error:
                 rows.append(replace(row, reason=str(error)))
     for one_k, one_l in product(ks, ls) if base.bound else ():
         report("bound", len(rows), steps)
-        rows.append(bench.bound(Row(BOUND, one_k, one_l), base.override(k=one_k, l=one_l)))
+        rows.append(_bound(Row(BOUND, one_k, one_l), table, base.override(k=one_k, l=one_l)))
     report("done", steps, steps)
     return Comparison(
         rows=tuple(rows),
         records=table.n,
         qi=tuple(column.name for column in table.qi),
         sensitive=table.sensitive[0].name if table.sensitive else None,
-        level=bench.level,
-        queries=bench.workload.queries,
-        selectivity=float(bench.workload.truth.mean()) / table.n,
+        level=questions.level,
+        queries=questions.workload.queries,
+        selectivity=questions.selectivity,
+        kl=kl,
     )
 
 
-class _Bench:
-    """A table, encoded once, and the questions that every release of it is asked."""
+def _without_plain_columns(encoded: Encoded, policy: Policy) -> Encoded:
+    """Only what verification looks at: nobody keeps these releases."""
+    looked_at = {*policy.qi, *policy.sensitive}
+    source = encoded.source.table
+    names = [name for name in source.column_names if name in looked_at]
+    return encoded._replace(source=encoded.source._replace(table=source.select(names)))
 
-    def __init__(
-        self, source: pa.Table, table: EncodedTable, level: int, queries: int, seed: int
-    ) -> None:
-        self.source = source
-        self.table = table
-        self.level = min(level, len(table.qi))
-        self.sensitive = 0 if table.sensitive else None
-        self.workload: Workload = draw_queries(
-            table, queries=queries, sensitive=self.sensitive, seed=seed
-        )
 
-    def load(self, policy: Policy) -> bool:
-        """Run a method on a few records: compiling it is not part of its time."""
-        step = -(-self.table.n // WARM_UP)
-        few = self.table.take(np.arange(0, self.table.n, step))
-        with suppress(ShoalError):  # a few records may not suffice for the models
-            partition(few, policy)
-        return True
+def _load(table: EncodedTable, plan: Plan) -> bool:
+    """Run a method on a few records: compiling it is not part of its time."""
+    few = table.take(np.arange(0, table.n, -(-table.n // WARM_UP)))
+    with suppress(ShoalError):  # a few records may not suffice for the models
+        partition(few, plan)
+    return True
 
-    def bound(self, row: Row, policy: Policy) -> Row:
-        """The loss that no release can undercut, or why there is none."""
-        seen = self.table.suppressing() if policy.recoding == "suppress" else self.table
-        begin = time.perf_counter()
-        try:
-            found = lower_bound(seen, models_of(policy), effort=policy.effort or "fast")
-        except ShoalError as error:
-            return replace(row, reason=str(error))
-        return replace(row, seconds=time.perf_counter() - begin, gcp=found.loss)
 
-    def run(self, row: Row, policy: Policy) -> Row:
-        """Release, verify and measure one combination."""
-        table, models = self.table, models_of(policy)
-        begin = time.perf_counter()
-        outcome = partition(table, policy)
-        seconds = time.perf_counter() - begin
-        recoding, recoded = settled(table, models, outcome)
-        roles = [
-            name for name in self.source.column_names if name in {*policy.qi, *policy.sensitive}
-        ]
-        published = publish(self.source.select(roles), recoded, policy, outcome.separated)
-        verification = check_published(published, models, policy, table.person)
-        verification.raise_if_failed()
-        apart = outcome.separated
-        sizes = verification.class_sizes if apart is None else recoding.partitions[0].sizes
-        if apart is None:
-            error = query_error(table, recoding, self.workload)
-        else:
-            error = anatomy_error(table, apart, self.workload)
-        kl = None
-        if self.sensitive is not None and apart is None:
-            kl = cube_divergence(table, recoding, self.level)
-        elif apart is not None:
-            kl = anatomy_divergence(table, apart, self.level)
-        return replace(
-            row,
-            seconds=seconds,
-            gcp=gcp(table, recoding),
-            stars=sum(int(c.starred().sum()) for c in recoded) if recoding.stars else None,
-            dm=int((sizes**2).sum()),
-            c_avg=table.n / len(sizes),
-            kl=kl,
-            query_median=error.median,
-            query_p95=error.p95,
-            groups=len(sizes) if apart is None else apart.groups,
-        )
+def _run(row: Row, encoded: Encoded, plan: Plan, questions: Questions) -> Row:
+    """Release, verify and measure one combination."""
+    engine = MemoryEngine()
+    plan = engine.decide(encoded, plan).plan
+    begin = time.perf_counter()
+    groups = engine.partition(encoded, plan)
+    seconds = time.perf_counter() - begin
+    draft = engine.recode(encoded, groups, plan)
+    verification = engine.verify(draft, plan)
+    verification.raise_if_failed()
+    loss = engine.measure(encoded, draft, verification).loss
+    apart = groups.outcome.separated
+    error = questions.error(draft.recoding, apart)
+    return replace(
+        row,
+        seconds=seconds,
+        gcp=loss.gcp,
+        stars=loss.stars if draft.recoding.stars else None,
+        dm=loss.dm,
+        c_avg=loss.c_avg,
+        **questions.divergence(draft.recoding, apart),
+        query_median=error.median,
+        query_p95=error.p95,
+        groups=verification.classes,
+    )
+
+
+def _bound(row: Row, table: EncodedTable, policy: Policy) -> Row:
+    """The loss that no release can undercut, or why there is none."""
+    seen = table.suppressing() if policy.recoding == "suppress" else table
+    begin = time.perf_counter()
+    try:
+        found = lower_bound(seen, models_of(policy), effort=policy.effort or "fast")
+    except ShoalError as error:
+        return replace(row, reason=str(error))
+    return replace(row, seconds=time.perf_counter() - begin, gcp=found.loss)
 
 
 def _listed(values: Any) -> list[Any]:

@@ -15,7 +15,7 @@ from typing import Any
 from shoal.errors import OutputError
 from shoal.io.write import atomic_file
 
-__all__ = ["BOUND", "Comparison", "Row", "check_target"]
+__all__ = ["BOUND", "DIVERGENCES", "Comparison", "Row", "check_target"]
 
 BOUND = "no release below"
 """In the place of a method: what no release can undercut."""
@@ -37,8 +37,10 @@ class Row:
     """Suppressed cells, where the recoding suppresses."""
     dm: int | None = None
     c_avg: float | None = None
-    kl: float | None = None
-    """Divergence of the data cube, where there is a sensitive column."""
+    cube_divergence: float | None = None
+    """KL divergence of the data cube, where there is a sensitive column."""
+    point_divergence: float | None = None
+    """KL divergence of the table's points, where it was asked for instead."""
     query_median: float | None = None
     query_p95: float | None = None
     """Relative error of COUNT queries: median and 95th percentile."""
@@ -67,13 +69,16 @@ COLUMNS: dict[str, tuple[str, Show]] = {
     "stars": ("stars", lambda x: f"{x:,}"),
     "dm": ("DM", lambda x: f"{x:.3g}" if x >= 1e7 else f"{x:,}"),
     "c_avg": ("C_avg", lambda x: f"{x:.1f}"),
-    "kl": ("KL", lambda x: f"{x:.4f}"),
+    "cube_divergence": ("cube KL", lambda x: f"{x:.4f}"),
+    "point_divergence": ("point KL", lambda x: f"{x:.4f}"),
     "query_median": ("query error", lambda x: f"{100 * x:.2f}%"),
     "query_p95": ("95th pct", lambda x: f"{100 * x:.2f}%"),
     "groups": ("groups", lambda x: f"{x:,}"),
 }
 """Field of a row to its heading and how people read it."""
 ASKED = ("method", "k", "l")
+DIVERGENCES = {"cube": "cube_divergence", "points": "point_divergence"}
+"""What ``kl`` can ask for, and the field of a row that holds it."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,10 +90,12 @@ class Comparison:
     qi: tuple[str, ...]
     sensitive: str | None
     level: int
-    """Level of the data cube behind KL."""
+    """Level of the data cube behind its divergence."""
     queries: int
     selectivity: float
     """Mean share of the records that the queries select."""
+    kl: str = "cube"
+    """Which divergence was measured: of the data ``cube``, or of the table's ``points``."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -113,7 +120,9 @@ class Comparison:
 
     def summary(self) -> str:
         """One line: on what, and what the columns mean."""
-        about = f", KL of {self.sensitive} at level {self.level}" if self.sensitive else ""
+        level = f" at level {self.level}" if self.kl == "cube" else ""
+        heading = COLUMNS[DIVERGENCES[self.kl]][0]
+        about = f", {heading} of {self.sensitive}{level}" if self.sensitive else ""
         return (
             f"{self.records:,} records, {len(self.qi)} quasi-identifiers{about}, "
             f"{self.queries:,} queries that select {100 * self.selectivity:.1f}% on average"

@@ -16,7 +16,7 @@ from shoal.methods.sparseness import hardly_repeats
 from shoal.models import View, union_closed, whole_table_only
 from shoal.models.base import Model
 
-__all__ = ["Method", "Options", "Outcome", "Report", "Run", "Watcher"]
+__all__ = ["Method", "Options", "Outcome", "Run", "Watcher"]
 
 
 class Options(BaseModel):
@@ -29,14 +29,6 @@ class Watcher(Protocol):
     """Who is told how far a method is and, while it still improves, the loss so far."""
 
     def __call__(self, done: float, total: float, loss: float | None = None) -> None: ...
-
-
-class Report(Protocol):
-    """Who is told how far the work is and, where a method improves on it, the loss so far."""
-
-    def __call__(
-        self, stage: str, done: float, total: float, loss: float | None = None
-    ) -> None: ...
 
 
 def _silent(done: float, total: float, loss: float | None = None) -> None:

@@ -95,12 +95,13 @@ def cube_divergence(
 
 
 def anatomy_divergence(
-    table: EncodedTable, partition: Partition, level: int = 2, sensitive: int = 0
+    table: EncodedTable, partition: Partition, level: int | None = 2, sensitive: int = 0
 ) -> float:
     """`cube_divergence` of a release by Anatomy: exact quasi-identifiers, shared values.
 
     A record of a group of n records that holds a value c times has that value
-    with probability c / n.
+    with probability c / n. Where `level` is None all quasi-identifiers are
+    grouped by at once: the divergence of the table's points.
     """
     slices = _slices(_sensitive_codes(table, sensitive), partition)
 
@@ -108,6 +109,8 @@ def anatomy_divergence(
         ids, cells = class_ids(table.columns(attributes), table.n)
         return float(cubes.exact_divergence(ids, cells, partition.order, partition.offsets, slices))
 
+    if level is None:
+        return max(0.0, divergence(tuple(range(len(table.qi)))) / table.n)
     return _mean_divergence(table, level, divergence)
 
 

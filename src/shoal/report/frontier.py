@@ -27,7 +27,10 @@ MEASURES = {
     "seconds": "Seconds to partition",
 }
 """What the y axis can show; the names are the command line's."""
-FIELDS = {"query": "query_median"}
+POINTS = "point KL"
+"""What ``kl`` is where the divergence of points was measured, not that of the cube."""
+TITLES = {**MEASURES, POINTS: "KL divergence of the points"}
+FIELDS = {"query": "query_median", "kl": "cube_divergence", POINTS: "point_divergence"}
 PERCENT = ("query",)
 PROMISES = {"k": "k (k-anonymity)", "l": "l (l-diversity)"}
 
@@ -80,6 +83,7 @@ def frontier(comparison: Comparison, measure: str = "gcp") -> Any:
     alt = _altair()
     if measure not in MEASURES:
         raise InputError(f"measure: expected one of {', '.join(MEASURES)}; got {measure!r}")
+    measure = POINTS if measure == "kl" and comparison.kl == "points" else measure
     field = _field(measure)
     rows = [row for row in comparison.rows if getattr(row, field) is not None]
     if not rows:
@@ -178,7 +182,7 @@ def _panel(
         tooltip=[
             alt.Tooltip("method:N"),
             alt.Tooltip("x:Q", title=x),
-            alt.Tooltip("y:Q", title=MEASURES[measure], format=".4~g"),
+            alt.Tooltip("y:Q", title=TITLES[measure], format=".4~g"),
         ],
     )
     labels = alt.Chart(alt.Data(values=_labels(points, scale_y))).encode(**axes, text="method:N")
@@ -271,12 +275,14 @@ def _styled(alt: Any, chart: Any, comparison: Comparison, measure: str, x: str) 
         subtitle.append(f"{missing} of {len(comparison.rows)} combinations have no release")
     if measure == "kl":
         subtitle.insert(1, f"{comparison.sensitive}, level {comparison.level}")
+    elif measure == POINTS:
+        subtitle.insert(1, f"{comparison.sensitive}")
     other = "l" if x == "k" else "k"
     fixed = {getattr(row, other) for row in comparison.rows}
     if len(fixed) == 1 and fixed != {None}:
         subtitle.insert(1, f"{other} = {fixed.pop()}")
     title = alt.Title(
-        f"{MEASURES[measure]} by {x}",
+        f"{TITLES[measure]} by {x}",
         subtitle=" · ".join(subtitle),
         anchor="start",
         offset=16,

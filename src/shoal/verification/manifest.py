@@ -11,7 +11,8 @@ import hashlib
 import json
 import math
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,39 +21,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal._version import __version__
-from shoal.encoding.publish import Published
-from shoal.encoding.table import EncodedTable
 from shoal.errors import InputError
-from shoal.metrics.loss import Loss
 from shoal.policy import MODEL_SETTINGS, Policy
-from shoal.verification.check import Verification
 
 if TYPE_CHECKING:
     from shoal.bounds import Bound
+    from shoal.metrics.loss import Loss
+    from shoal.release import Budget, MethodUsed, Release
 
-__all__ = ["FORMAT", "build_manifest", "load_manifest", "policy_from_manifest", "risk_of"]
+__all__ = ["FORMAT", "gap_of", "load_manifest", "manifest_of", "policy_from_manifest", "risk_of"]
 
 FORMAT = 1
 
 
-def build_manifest(
-    policy: Policy,
-    table: EncodedTable,
-    verification: Verification,
-    *,
-    method: dict[str, Any],
-    loss: Loss,
-    bound: Bound | None = None,
-    published: Published,
-    class_sizes: NDArray[np.int64],
-    cautions: Sequence[str] = (),
-) -> dict[str, Any]:
-    """Everything the release claims about itself.
-
-    `class_sizes` counts the records that share their published quasi-identifiers;
-    `cautions` are what the method warned of; `bound` is of all records.
-    """
-    suppression = _suppression(policy, loss, table.n)
+def manifest_of(release: Release) -> dict[str, Any]:
+    """Everything a release claims about itself, as plain values for JSON."""
+    policy, sizes = release.policy, release.class_sizes
     return {
         "format": FORMAT,
         "versions": {
@@ -60,31 +44,52 @@ def build_manifest(
             "python": platform.python_version(),
             **{name: version(name) for name in ("numpy", "numba", "pyarrow")},
         },
-        "policy": _public_settings(policy, table),
+        "policy": _public_settings(policy, release.trees),
         "seed": policy.seed,
-        "method": method,
+        "method": _method(release.method, release.budget),
         "release": {
-            "records": verification.records,
-            "columns": published.table.column_names,
-            "qi": list(published.qi),
+            "records": release.verification.records,
+            "columns": release.table.column_names,
+            "qi": list(release.qi),
             "layout": policy.layout,
             "order": "input" if policy.keep_order else "canonical",
-            **({"suppressed": suppression} if suppression else {}),
+            **({"suppressed": asdict(release.suppressed)} if release.suppressed else {}),
         },
-        "kinds": {
-            **{column.name: column.kind for column in table.qi},
-            **{column.name: column.kind for column in table.sensitive},
-        },
-        "models": [check.to_dict() for check in verification.checks],
+        "kinds": dict(release.kinds),
+        "models": [check.to_dict() for check in release.verification.checks],
         "classes": {
-            "count": len(class_sizes),
-            "smallest": int(class_sizes.min()),
-            "largest": int(class_sizes.max()),
+            "count": len(sizes),
+            "smallest": int(sizes.min()),
+            "largest": int(sizes.max()),
         },
-        "loss": {**loss.to_dict(), **_bound(loss, bound)},
-        "risk": risk_of(class_sizes),
-        "notices": [*_notices(policy, published, loss), *cautions],
+        "loss": {**release.loss.to_dict(), **_bound(release.loss, release.bound)},
+        "risk": risk_of(sizes),
+        "notices": [*_notices(release), *release.cautions],
     }
+
+
+def _method(method: MethodUsed, budget: Budget | None) -> dict[str, Any]:
+    return {
+        "name": method.name,
+        "options": dict(method.options),
+        "recoding": method.recoding,
+        **method.facts,
+        **({"proof": method.proof} if method.proof else {}),
+        **({"budget": _bought(budget)} if budget else {}),
+    }
+
+
+def _bought(budget: Budget) -> dict[str, Any]:
+    """The level that fits a budget of loss, and what the next would lose."""
+    found: dict[str, Any] = {
+        "max_loss": budget.max_loss,
+        budget.name: budget.level,
+        "loss": round(budget.loss, 9),
+        "trials": budget.trials,
+    }
+    if budget.next_loss is not None:
+        found["next"] = {budget.name: budget.level + 1, "loss": round(budget.next_loss, 9)}
+    return found
 
 
 def risk_of(class_sizes: NDArray[np.int64]) -> dict[str, float]:
@@ -95,32 +100,32 @@ def risk_of(class_sizes: NDArray[np.int64]) -> dict[str, float]:
     }
 
 
-def _suppression(policy: Policy, loss: Loss, records: int) -> dict[str, Any] | None:
-    """How many records were suppressed, and how; never which."""
-    if policy.max_suppressed is None:
+def gap_of(loss: Loss, bound: Bound) -> float | None:
+    """By how much the loss can be above the best possible one at most, as a share of it.
+
+    Rounded up, of the bound rounded down; None where the bound is 0 and proves nothing.
+    """
+    least: float = bound.to_dict()["loss"]
+    if not least > 0:
         return None
-    return {"records": loss.suppressed_records, "of": records, "by": policy.suppress_by}
+    return max(0.0, math.ceil((loss.gcp / least - 1) * 1e6) / 1e6)
 
 
 def _bound(loss: Loss, bound: Bound | None) -> dict[str, Any]:
     """What no release can undercut, and the gap to it; rounded so that both stay true."""
-    if bound is None:
-        return {}
-    facts = bound.to_dict()
-    least = facts["loss"]
-    gap = math.ceil((loss.gcp / least - 1) * 1e6) / 1e6 if least > 0 else None
-    return {"bound": {**facts, "gap": max(0.0, gap) if gap is not None else None}}
+    return {} if bound is None else {"bound": {**bound.to_dict(), "gap": gap_of(loss, bound)}}
 
 
-def _notices(policy: Policy, published: Published, loss: Loss) -> list[str]:
+def _notices(release: Release) -> list[str]:
+    policy = release.policy
     notices = []
-    if published.sensitive_table is not None:
+    if release.sensitive_table is not None:
         notices.append("quasi-identifiers are exact: who is in the table is not protected")
     if policy.keep_order:
         notices.append("rows keep the input's order, which can betray who they are")
     if policy.person is not None:
         notices.append("models count persons; the release does not say whose record is whose")
-    if policy.max_suppressed is not None and not loss.suppressed_records:
+    if release.suppressed is not None and not release.suppressed.records:
         notices.append(_why_none_is_suppressed(policy))
     return notices
 
@@ -131,15 +136,13 @@ def _why_none_is_suppressed(policy: Policy) -> str:
     return "no record was suppressed: it would not lower the loss"
 
 
-def _public_settings(policy: Policy, table: EncodedTable) -> dict[str, Any]:
+def _public_settings(policy: Policy, trees: Mapping[str, str]) -> dict[str, Any]:
     settings = policy.settings()
-    trees = {column.name: column.hierarchy for column in table.qi}
     for name in settings.get("hierarchy", {}):
-        tree = trees.get(name)
         spec = policy.hierarchy[name]
         settings["hierarchy"][name] = {
             "from": Path(spec).name if isinstance(spec, str) else next(iter(spec), "tree"),
-            "sha256": tree.digest() if tree is not None else None,
+            "sha256": trees.get(name),
         }
     for name, values in settings.get("order", {}).items():
         digest = hashlib.sha256("\n".join(values).encode()).hexdigest()

@@ -13,17 +13,19 @@ fits, the next does not.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Any
 
 from shoal.encoding.codebook import Codebook
+from shoal.encoding.table import EncodedTable
+from shoal.engines.memory.outliers import partition_kept
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.models import largest_l, whole_histograms
-from shoal.policy import Policy
+from shoal.plan import Plan
+from shoal.progress import Report, silent
+from shoal.release import Budget
 
 __all__ = ["best_l", "strongest"]
-
-Trial = Callable[[Policy], float]
 
 
 def best_l(book: Codebook) -> int:
@@ -42,49 +44,46 @@ def _possible_l(book: Codebook) -> int:
     return min(largest_l(c.counts, int(c.sizes.sum())) for c in whole_histograms(book))
 
 
-def strongest(book: Codebook, policy: Policy, loss_of: Trial) -> tuple[Policy, dict[str, Any]]:
-    """The policy with the largest k or l whose loss is within ``policy.max_loss``.
+def strongest(table: EncodedTable, plan: Plan, report: Report = silent) -> tuple[Plan, Budget]:
+    """The plan with the largest k or l whose loss is within ``policy.max_loss``.
 
     Parameters
     ----------
-    book, policy
-        The table's codebook, and a policy with a budget; its other models stay as they are.
-    loss_of
-        The loss (GCP) of a release under a policy.
-
-    Returns
-    -------
-    policy, facts
-        The policy with k (or l) filled in, and what was found, for the manifest.
+    table, plan
+        The table, and a plan with a budget; its other models stay as they are.
+    report
+        Told how far each trial is.
     """
-    name, budget = policy.search, policy.max_loss
-    assert budget is not None
-    if getattr(policy, name) is not None:
-        raise PolicyError(f"max_loss searches the largest {name}: do not give {name} as well")
-    most = _largest(book, name)
+    name, most_loss = plan.policy.search, plan.policy.max_loss
+    assert most_loss is not None
+    most = _largest(table.codebook, name)
     losses: dict[int, float] = {}
 
     def fits(level: int) -> bool:
         if level not in losses:
-            try:
-                losses[level] = loss_of(policy.override(**{name: level}))
-            except InfeasibleError:
-                losses[level] = float("inf")
-        return losses[level] <= budget
+            losses[level] = _loss(table, plan.decided(**{name: level}), report)
+        return losses[level] <= most_loss
 
     fitting, too_much = _bracket(fits, most)
     if fitting < 2:
-        cost = losses.get(2, float("inf"))
+        cost = losses.get(2, math.inf)
         what = (
             f"{name} = 2 already loses {cost:.4f}" if cost <= 1 else f"no {name} >= 2 is possible"
         )
-        raise InfeasibleError(f"no release is within a loss of {budget}: {what}")
-    facts: dict[str, Any] = {
-        "max_loss": budget, name: fitting, "loss": round(losses[fitting], 9), "trials": len(losses),
-    }  # fmt: skip
-    if too_much <= most and losses[too_much] <= 1:
-        facts["next"] = {name: too_much, "loss": round(losses[too_much], 9)}
-    return policy.override(**{name: fitting}), facts
+        raise InfeasibleError(f"no release is within a loss of {most_loss}: {what}")
+    above = losses[too_much] if too_much <= most else math.inf
+    budget = Budget(
+        most_loss, name, fitting, losses[fitting], len(losses), above if above <= 1 else None
+    )
+    return plan.decided(**{name: fitting}), budget
+
+
+def _loss(table: EncodedTable, plan: Plan, report: Report) -> float:
+    """Loss of a release under a plan; infinite where there is none."""
+    try:
+        return partition_kept(table, plan, report).loss
+    except InfeasibleError:
+        return math.inf
 
 
 def _bracket(fits: Callable[[int], bool], most: int) -> tuple[int, int]:

@@ -20,15 +20,17 @@ from numpy.typing import NDArray
 
 from shoal.encoding.recode import STAR, RecodedColumn
 from shoal.encoding.table import EncodedTable
+from shoal.engines.memory.partition import partition
 from shoal.errors import ShoalError
 from shoal.kernels.outliers.savings import removal_savings
 from shoal.methods import get_method
-from shoal.methods.base import Method, Outcome, Report
+from shoal.methods.base import Outcome
 from shoal.metrics.loss import gcp, with_suppressed
-from shoal.models import Model, models_of, sizes_only, table_histograms, views_of
-from shoal.policy import Policy
+from shoal.models import Model, sizes_only, table_histograms
+from shoal.plan import Plan
+from shoal.progress import Report, silent
 
-__all__ = ["Sifted", "sift", "with_stars"]
+__all__ = ["Kept", "partition_kept", "with_stars"]
 
 Rows = NDArray[np.int64]
 Partitioner = Callable[[EncodedTable], Outcome]
@@ -36,7 +38,8 @@ Fit = Callable[[Rows], bool]
 """Whether these records may be one class of stars."""
 
 MANY = 100_000
-"""Of more records an any-time method, which even at once takes its time, is asked only to judge."""
+"""Of more records an any-time method, which even at once takes its time, is asked only for
+the last word."""
 STARTS = (1, 4, 16)
 """The first batch is the whole budget, then a fourth of it, ...: none is always better, and
 so a larger budget tries what a smaller one would."""
@@ -45,12 +48,12 @@ ROUNDS = 8
 GROWTH = 1.5
 
 
-class Sifted(NamedTuple):
+class Kept(NamedTuple):
     """The records that are kept, with their partition: all, unless outliers are suppressed."""
 
     table: EncodedTable
     outcome: Outcome
-    kept: Rows | None = None
+    rows: Rows | None = None
     """Rows of the table that these are, ascending; None: all."""
     suppressed: int = 0
 
@@ -73,13 +76,7 @@ class Attempt(NamedTuple):
     """Loss of all records of the whole table, those suppressed at 1 each."""
 
 
-def sift(
-    table: EncodedTable,
-    policy: Policy,
-    method: Method[Any],
-    partition: Callable[[EncodedTable, Policy, Report], Outcome],
-    report: Report,
-) -> Sifted:
+def partition_kept(table: EncodedTable, plan: Plan, report: Report = silent) -> Kept:
     """The records to keep within the policy's budget, and their partition by its method.
 
     An any-time method decides at its least effort whether records are
@@ -87,102 +84,91 @@ def sift(
 
     Parameters
     ----------
-    table, policy, method
-        All records, the policy, and its method.
-    partition
-        Groups of records that satisfy a policy's models, by its method.
+    table, plan
+        All records, and what is to be done with them.
     report
         Told how far the search is.
     """
+    most = plan.policy.suppressible(table.n)
+    if not most:
+        return Kept(table, partition(table, plan, report))
 
-    def by(policy: Policy) -> Partitioner:
-        return lambda rest: partition(rest, _for_rest(policy, rest.n, table.n), _nobody)
+    def by(plan: Plan) -> Partitioner:
+        return lambda rest: partition(rest, _for_rest(plan, rest.n, table.n))
 
-    judge = by(_at_once(policy) if method.anytime else policy)
-    scouting = _scouting(policy, method)
-    scouts = [] if scouting is None else [by(scouting)]
-    if table.n <= MANY or not (scouts and method.anytime):
-        scouts.append(judge)
-    found = _sifted(
+    anytime = plan.method.anytime
+    own = by(plan.with_settings(effort="instant", time=None) if anytime else plan)
+    quick = _quick(plan)
+    finders = [] if quick is None else [by(quick)]
+    if table.n <= MANY or not (finders and anytime):
+        finders.append(own)
+    found = _without_outliers(
         table,
-        policy.suppressible(table.n),
-        scouts,
-        judge,
-        fit=_fit_for_stars(table, policy) if policy.suppress_by == "star" else None,
+        most,
+        finders,
+        own,
+        fit=_fit_for_stars(table, plan) if plan.policy.suppress_by == "star" else None,
         progress=lambda done, total: report("outliers", done, total),
     )
     outcome = found.outcome
-    if method.anytime:
-        outcome = partition(found.table, _for_rest(policy, found.table.n, table.n), report)
+    if anytime:
+        outcome = partition(found.table, _for_rest(plan, found.table.n, table.n), report)
     suppressed = table.n - found.table.n
-    return Sifted(found.table, outcome, found.kept if suppressed else None, suppressed)
+    return Kept(found.table, outcome, found.kept if suppressed else None, suppressed)
 
 
-def _nobody(stage: str, done: float, total: float, loss: float | None = None) -> None:
-    """Progress of a trial, which nobody watches."""
-
-
-def _at_once(policy: Policy) -> Policy:
-    return policy.model_copy(update={"effort": "instant", "time": None})
-
-
-def _scouting(policy: Policy, method: Method[Any]) -> Policy | None:
-    """The policy with the quick method in place of its own, if that is another and can do it."""
-    quick = method.stand_in
-    if quick is None or get_method(quick).refusal(models_of(policy)):
+def _quick(plan: Plan) -> Plan | None:
+    """The plan with the quick method in place of its own, if that is another and can do it."""
+    quick = plan.method.stand_in
+    if quick is None or get_method(quick).refusal(plan.models):
         return None
-    recoding = policy.recoding or method.recodings[0]
-    own: dict[str, Any] = {
-        "option": {},
-        "effort": None,
-        "time": None,
-    }  # of the policy's method alone
-    return policy.model_copy(update={"method": quick, "recoding": recoding, **own})
+    of_its_method_alone: dict[str, Any] = {"option": {}, "effort": None, "time": None}
+    return plan.with_settings(method=quick, recoding=plan.recoding, **of_its_method_alone)
 
 
-def _for_rest(policy: Policy, rest: int, everybody: int) -> Policy:
-    """The policy for the records that are kept where the others are released as stars.
+def _for_rest(plan: Plan, rest: int, everybody: int) -> Plan:
+    """The plan for the records that are kept where the others are released as stars.
 
     t-closeness compares with the whole release: leaving out a share of the
     records moves the distribution by no more than that share.
     """
+    policy = plan.policy
     if policy.t is None or policy.suppress_by == "drop" or rest == everybody:
-        return policy
+        return plan
     tighter = float(policy.t) - (everybody - rest) / everybody - 1e-9
-    return policy.model_copy(update={"t": max(0.0, tighter)})
+    return plan.with_settings(t=max(0.0, tighter))
 
 
-def _fit_for_stars(table: EncodedTable, policy: Policy) -> Fit:
+def _fit_for_stars(table: EncodedTable, plan: Plan) -> Fit:
     """Whether records, as one class, satisfy the models of every reader."""
-    views = views_of(policy)
-    return lambda rows: all(_are_a_class(table, view.models, rows) for view in views)
+    return lambda rows: all(_are_a_class(table, view.models, rows) for view in plan.views)
 
 
-def _sifted(
+def _without_outliers(
     table: EncodedTable,
     most: int,
-    scouts: Sequence[Partitioner],
-    judge: Partitioner,
+    finders: Sequence[Partitioner],
+    own: Partitioner,
     fit: Fit | None,
     progress: Callable[[float, float], None],
 ) -> Attempt:
-    """The records to keep, at most `most` fewer than all, with the judge's partition.
+    """The records to keep, at most `most` fewer than all, with their own method's partition.
 
-    Scouts look for outliers. Nothing is suppressed unless the judge then loses
+    Finders look for outliers. Nothing is suppressed unless the own method then loses
     less. Suppressed records that are released as stars must be `fit` to be a class.
     """
     everybody = np.arange(table.n, dtype=np.int64)
-    best = whole = _attempt(table, everybody, judge)
-    for number, scout in enumerate(scouts if whole.total > 0 else ()):
-        progress(number, len(scouts))
-        first = whole if scout is judge else _tried(table, everybody, scout)
+    best = whole = _attempt(table, everybody, own)
+    for number, finder in enumerate(finders if whole.total > 0 else ()):
+        progress(number, len(finders))
+        first = whole if finder is own else _tried(table, everybody, finder)
         if first is None:
             continue
-        found = _search(table, most, scout, first)
+        found = _search(table, most, finder, first)
         final: Attempt | None = found
-        if scout is not judge or fit is not None:
+        if finder is not own or fit is not None:
             kept = found.kept if fit is None else _with_a_class_of_stars(table, found, most, fit)
-            final = _tried(table, kept, judge) if len(kept) < table.n else None
+            final = _tried(table, kept, own) if len(kept) < table.n else None
         if final is not None and final.total < best.total:
             best = final
     return best
@@ -206,7 +192,7 @@ def _tried(table: EncodedTable, kept: Rows, method: Partitioner) -> Attempt | No
 def _search(
     table: EncodedTable,
     most: int,
-    scout: Partitioner,
+    finder: Partitioner,
     first: Attempt,
 ) -> Attempt:
     """The attempt of least total loss that was met."""
@@ -218,7 +204,7 @@ def _search(
             chosen = _worst(here)[: min(batch, left)]
             if not len(chosen):
                 break
-            trial = _tried(table, np.delete(here.kept, chosen), scout)
+            trial = _tried(table, np.delete(here.kept, chosen), finder)
             if trial is not None and trial.total < here.total:
                 here = trial
             else:

@@ -1,0 +1,114 @@
+"""What an engine does: the steps from microdata to a verified release.
+
+`shoal.pipeline.anonymize` calls them in the order in which they stand here. An engine
+decides where records lie and in which pieces they are worked on. What a release must
+satisfy, what it loses and how a method groups records is the same code for every engine.
+
+Four types are an engine's own, and go from step to step unseen: the ``Source`` that was
+read, the ``Table`` of codes that methods work on, the ``Groups`` they make, and the
+``Draft``, a release that is not yet known to hold.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.bounds import Bound
+from shoal.metrics.loss import Loss
+from shoal.plan import Plan
+from shoal.policy import Policy
+from shoal.progress import Report, silent
+from shoal.release import Budget, Release
+from shoal.verification.check import Verification
+
+__all__ = ["Decision", "Engine", "Measured"]
+
+Source = TypeVar("Source")
+Table = TypeVar("Table")
+Groups = TypeVar("Groups")
+Draft = TypeVar("Draft")
+
+
+class Decision(NamedTuple):
+    """A plan in which nothing is open any more, and what was learnt on the way."""
+
+    plan: Plan
+    budget: Budget | None = None
+    """What ``max_loss`` bought."""
+    cautions: tuple[str, ...] = ()
+    """What the user should know before the work starts."""
+
+
+class Measured(NamedTuple):
+    """What a release lost."""
+
+    loss: Loss
+    class_sizes: NDArray[np.int64]
+    """Records that share their published quasi-identifiers."""
+
+
+class Engine(ABC, Generic[Source, Table, Groups, Draft]):
+    """One way to carry out a plan; registered in `shoal.engines`."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    """One line: what it is for."""
+
+    def __init__(self, report: Report = silent) -> None:
+        self.report = report
+        """Told how far the work is; every step names its stage."""
+
+    @abstractmethod
+    def read(self, data: Any, policy: Policy) -> Source:
+        """The microdata: a table of the caller's kind, or a file."""
+
+    @abstractmethod
+    def encode(self, source: Source, policy: Policy) -> Table:
+        """Values as codes: the domains, what mixing them costs, the codes of the records."""
+
+    @abstractmethod
+    def decide(self, table: Table, plan: Plan) -> Decision:
+        """Put in what the plan leaves to the table, and refuse what no release can satisfy."""
+
+    @abstractmethod
+    def partition(self, table: Table, plan: Plan) -> Groups:
+        """Groups of records that satisfy the models; without outliers, if the plan allows it."""
+
+    @abstractmethod
+    def recode(self, table: Table, groups: Groups, plan: Plan) -> Draft:
+        """The table as it would be published."""
+
+    @abstractmethod
+    def verify(self, draft: Draft, plan: Plan) -> Verification:
+        """Check every model on what would be published, and on nothing else."""
+
+    @abstractmethod
+    def with_outliers(self, table: Table, groups: Groups, plan: Plan) -> Groups | None:
+        """Groups of all records, in place of groups that do not hold without outliers.
+
+        None where no record was left out: then there is nothing to take back.
+        """
+
+    @abstractmethod
+    def measure(self, table: Table, draft: Draft, verification: Verification) -> Measured:
+        """What was lost."""
+
+    @abstractmethod
+    def bound(self, table: Table, draft: Draft, plan: Plan) -> Bound | None:
+        """What no release could have kept, where the plan asks for it."""
+
+    @abstractmethod
+    def release(
+        self,
+        table: Table,
+        draft: Draft,
+        verification: Verification,
+        measured: Measured,
+        bound: Bound | None,
+        decision: Decision,
+    ) -> Release:
+        """The release, with everything that its manifest tells."""
