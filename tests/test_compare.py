@@ -14,15 +14,18 @@ import pytest
 
 import shoal as package
 from command import ROLES, SECRET, assert_refused, people, shoal
+from shoal.engines.memory.partition import partition
 from shoal.errors import InputError, OutputError, PolicyError
 from shoal.explore.compare import compare
 from shoal.explore.comparison import BOUND, Comparison, Row
 from shoal.metrics.queries import count_queries
+from shoal.plan import Plan
 from shoal.report import frontier as pictures
 from shoal.report.frontier import LABEL_GAP, _apart, frontier, save
 
 SETTINGS = {"qi": ["age", "gender", "education"], "sensitive": "occupation"}
-MEASURED = ("seconds", "gcp", "dm", "c_avg", "kl", "query_median", "query_p95", "groups")
+QUALITY = ("gcp", "dm", "c_avg", "cube_divergence", "query_median", "query_p95")
+MEASURED = ("seconds", *QUALITY, "groups")
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +72,7 @@ def test_numbers_are_those_of_the_release(census, found):
 def test_stronger_promises_cost_more(found):
     for method in ("hilbert", "mondrian"):
         weak, strong = (row for row in found.rows if row.method == method)
-        for name in ("gcp", "dm", "kl", "query_median"):
+        for name in ("gcp", "dm", "cube_divergence", "query_median"):
             assert getattr(weak, name) < getattr(strong, name), name
 
 
@@ -115,14 +118,40 @@ def test_anatomy_answers_from_exact_values(census):
     anatomy = grid.rows[1]
     assert anatomy.ok
     assert anatomy.gcp == 0
-    assert anatomy.kl is not None
+    assert anatomy.cube_divergence is not None
+    release = package.anonymize(census, method="anatomy", l=3, **SETTINGS)
+    assert (anatomy.dm, anatomy.c_avg) == (release.loss.dm, release.loss.c_avg)
     assert anatomy.groups == len(census) // 3
+
+
+def test_points_instead_of_the_cube(census):
+    """``kl="points"`` is the divergence of paper 000; that of anatomy follows from its groups."""
+    from shoal.encoding.encode import encode
+    from shoal.metrics.divergence import kl_divergence
+    from shoal.metrics.queries import anatomy_divergence
+
+    grid = compare(census, ["hilbert", "anatomy"], l=2, queries=5, kl="points", **SETTINGS)
+    assert [row.cube_divergence for row in grid.rows] == [None, None]
+    assert "point KL" in grid.headings()
+    assert "point KL of occupation, " in grid.summary()
+    assert frontier(grid, "kl").to_dict()["title"]["text"] == "KL divergence of the points by l"
+    groups = {}
+    for name in ("hilbert", "anatomy"):
+        plan = Plan.of(package.Policy.parse(**SETTINGS, l=2, method=name))
+        table = encode(census, plan.policy)
+        groups[name] = partition(table, plan)
+    hilbert, anatomy = (row.point_divergence for row in grid.rows)
+    assert hilbert == kl_divergence(table, groups["hilbert"].recoding)
+    apart = groups["anatomy"].separated
+    # All three quasi-identifiers at once are level 3 of the cube.
+    assert anatomy == anatomy_divergence(table, apart, 3) == anatomy_divergence(table, apart, None)
+    assert 0 < anatomy < hilbert
 
 
 def test_without_a_sensitive_column_there_is_no_kl(census):
     grid = compare(census, "hilbert", k=5, qi=["age"], queries=5)
-    assert grid.rows[0].kl is None
-    assert "KL" not in grid.headings()
+    assert grid.rows[0].cube_divergence is None
+    assert "cube KL" not in grid.headings()
     assert grid.level == 1  # one attribute has no level 2
 
 
@@ -133,6 +162,7 @@ def test_without_a_sensitive_column_there_is_no_kl(census):
         ({"qi": ["nosuch"]}, "no column 'nosuch'"),
         ({"option": {"nosuch": 1}}, "option 'nosuch': no method here has it"),
         ({"queries": 0}, "queries: expected"),
+        ({"kl": "squares"}, "kl: expected one of cube, points"),
         ({"max_loss": 0.1, "k": None}, "max_loss: expected none"),
     ],
 )
@@ -159,7 +189,8 @@ def test_files_hold_every_row(found, tmp_path):
     assert float(rows[0]["gcp"]) == found.rows[0].gcp
     plain = json.loads(found.write(tmp_path / "grid.json").read_text("utf-8"))
     assert plain == json.loads(json.dumps(found.to_dict()))
-    assert plain["rows"][1]["kl"] == found.rows[1].kl
+    assert plain["rows"][1]["cube_divergence"] == found.rows[1].cube_divergence
+    assert plain["kl"] == "cube"
     page = found.write(tmp_path / "grid.md").read_text("utf-8").splitlines()
     assert page[0].startswith("| method | k | seconds | GCP |")
     assert {line.count("|") for line in page[: 2 + len(found.rows)]} == {page[0].count("|")}
@@ -259,8 +290,9 @@ def test_command_prints_and_writes(tmp_path):
 def test_command_as_json(tmp_path):
     table = people(tmp_path / "in.csv", 100)
     result = shoal("compare", table, "--qi", "age,zip", "-k", "5", "--methods", "hilbert,anatomy",
-                   "--json", "--queries", "5")  # fmt: skip
+                   "--json", "--queries", "5", "--kl", "points")  # fmt: skip
     assert result.code == 0, result.err
+    assert json.loads(result.out)["kl"] == "points"
     rows = json.loads(result.out)["rows"]
     assert [row["reason"] is None for row in rows] == [True, False]
 
@@ -274,6 +306,7 @@ def test_command_as_json(tmp_path):
         (["-k", "5", "--out", "grid.xlsx"], "expected a name that ends in .csv"),
         (["-k", "5", "--picture", "grid.pdf"], "expected a name that ends in .svg"),
         (["-k", "5", "--level", "4"], "--level"),
+        (["-k", "5", "--kl", "squares"], "--kl"),
     ],
 )
 def test_bad_usage_is_one_line(tmp_path, options, says):

@@ -1,9 +1,14 @@
-"""Loss of a release: NCP, GCP, stars, suppressed tuples, DM, C_avg (DESIGN section 2)."""
+"""Loss of a release: NCP, GCP, stars, suppressed tuples, DM, C_avg (DESIGN section 2).
+
+`LossSums` holds the same for a part of a release: exact sums and counts. Parts that hold
+whole groups and whole classes add up to exactly the loss of the whole, in whatever order.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,7 +18,19 @@ from shoal.encoding.table import Domain, EncodedTable, Partition, Recoding, exte
 from shoal.kernels.costs import attribute_losses, range_losses
 from shoal.kernels.threads import on_threads
 
-__all__ = ["Loss", "attribute_ncp", "gcp", "measure", "with_suppressed"]
+__all__ = [
+    "Loss",
+    "LossSums",
+    "attribute_ncp",
+    "exact_total",
+    "gcp",
+    "measure",
+    "sums_of",
+    "with_suppressed",
+]
+
+MANTISSA, HALF = 53, 26
+"""Bits of a float's mantissa, and those of its lower half: halves can be summed as integers."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +65,68 @@ class Loss:
         }
 
 
+@dataclass(frozen=True)
+class LossSums:
+    """Loss of a part of a release, as sums that can be added to those of other parts."""
+
+    names: tuple[str, ...]
+    """Attributes, with `weights` in the loss and what is `lost` of each over all records."""
+    weights: tuple[float, ...]
+    lost: tuple[Fraction, ...]
+    records: int
+    """Records that are kept."""
+    suppressed: int
+    """Records suppressed whole: each lost 1 in every attribute."""
+    stars: int
+    starred_records: int
+    released: int
+    """Records in the released table."""
+    classes: int
+    squares: int
+    """Sum of squared class sizes."""
+
+    def __add__(self, other: LossSums) -> LossSums:
+        """Sums of both parts."""
+        assert (self.names, self.weights) == (other.names, other.weights)
+        return LossSums(
+            self.names,
+            self.weights,
+            tuple(mine + theirs for mine, theirs in zip(self.lost, other.lost, strict=True)),
+            self.records + other.records,
+            self.suppressed + other.suppressed,
+            self.stars + other.stars,
+            self.starred_records + other.starred_records,
+            self.released + other.released,
+            self.classes + other.classes,
+            self.squares + other.squares,
+        )
+
+    def loss(self) -> Loss:
+        """The loss of the records that are in these sums."""
+        everybody = max(1, self.records + self.suppressed)
+        ncp = [float((lost + self.suppressed) / everybody) for lost in self.lost]
+        return Loss(
+            ncp=dict(zip(self.names, ncp, strict=True)),
+            gcp=_mean(ncp, np.array(self.weights)),
+            stars=self.stars,
+            suppressed_tuples=self.starred_records,
+            dm=self.squares,
+            c_avg=self.released / max(1, self.classes),
+            suppressed_records=self.suppressed,
+        )
+
+
 def attribute_ncp(
     table: EncodedTable, attribute: int, partition: Partition, domain: Domain | None = None
 ) -> float:
     """NCP of one attribute, averaged over the records."""
+    return float(_losses(table, attribute, partition, domain) @ partition.sizes) / table.n
+
+
+def _losses(
+    table: EncodedTable, attribute: int, partition: Partition, domain: Domain | None
+) -> NDArray[np.float64]:
+    """NCP of one attribute in each group."""
     codes, floor = table.codes[attribute], table.qi[attribute].floor
     losses = np.empty(partition.groups, dtype=np.float64)
     if domain is None:
@@ -62,26 +137,38 @@ def attribute_ncp(
     if floor is not None:  # what coarsening took is lost, mixed or not
         low, high = extents(codes, partition, domain)
         losses = np.where(low == high, floor[low], losses)
-    return float(losses @ partition.sizes) / table.n
+    return losses
+
+
+def exact_total(losses: NDArray[np.float64], sizes: NDArray[np.int64]) -> Fraction:
+    """The sum of ``losses[g] * sizes[g]`` without any rounding.
+
+    A float is an integer mantissa times a power of 2: mantissas of one power are summed
+    as integers, in two halves, which cannot overflow below 2**36 records.
+    """
+    shares, powers = np.frexp(losses)
+    mantissas = (shares * 2.0**MANTISSA).astype(np.int64)
+    high, low = mantissas >> HALF, mantissas & ((1 << HALF) - 1)
+    total, least = Fraction(0), int(powers.min(initial=0))
+    for power in np.flatnonzero(np.bincount(powers - least)) + least:
+        here = powers == power
+        whole = (int(high[here] @ sizes[here]) << HALF) + int(low[here] @ sizes[here])
+        total += whole * Fraction(2) ** (int(power) - MANTISSA)
+    return total
 
 
 def gcp(table: EncodedTable, recoding: Recoding) -> float:
     """Global certainty penalty of a recoding."""
-    return _mean(_all_ncp(table, recoding), table)
-
-
-def _all_ncp(table: EncodedTable, recoding: Recoding) -> tuple[float, ...]:
-    attributes = range(len(recoding.partitions))
     seen = recoding.seen(table)
-    return on_threads(
+    ncp = on_threads(
         lambda a, partition: attribute_ncp(seen, a, partition, recoding.domain(a)),
-        attributes,
+        range(len(recoding.partitions)),
         recoding.partitions,
     )
+    return _mean(ncp, table.costs.weight)
 
 
-def _mean(ncp: Sequence[float], table: EncodedTable) -> float:
-    weights = table.costs.weight
+def _mean(ncp: Sequence[float], weights: NDArray[np.float64]) -> float:
     return float(np.dot(ncp, weights) / weights.sum()) if len(ncp) else 0.0
 
 
@@ -97,7 +184,18 @@ def measure(
     starred: Sequence[NDArray[np.bool_]],
     suppressed: int = 0,
 ) -> Loss:
-    """All loss measures of a release.
+    """All loss measures of a release; `sums_of` has the parameters."""
+    return sums_of(table, recoding, class_sizes, starred, suppressed).loss()
+
+
+def sums_of(
+    table: EncodedTable,
+    recoding: Recoding,
+    class_sizes: NDArray[np.int64],
+    starred: Sequence[NDArray[np.bool_]],
+    suppressed: int = 0,
+) -> LossSums:
+    """What a release, or a part of it that holds whole classes, adds to the loss.
 
     Parameters
     ----------
@@ -111,17 +209,27 @@ def measure(
     suppressed
         Records that were suppressed whole, whether released as stars or not.
     """
-    ncp = [with_suppressed(n, table.n, suppressed) for n in _all_ncp(table, recoding)]
+    seen = recoding.seen(table)
+    lost = on_threads(
+        lambda a, partition: exact_total(
+            _losses(seen, a, partition, recoding.domain(a)), partition.sizes
+        ),
+        range(len(recoding.partitions)),
+        recoding.partitions,
+    )
     released = int(class_sizes.sum())
     any_star = np.zeros(released, dtype=bool)
     for stars in starred:
         any_star |= stars
-    return Loss(
-        ncp={column.name: value for column, value in zip(table.qi, ncp, strict=True)},
-        gcp=_mean(ncp, table),
+    return LossSums(
+        names=tuple(column.name for column in table.qi),
+        weights=tuple(table.costs.weight.tolist()),
+        lost=lost,
+        records=table.n,
+        suppressed=suppressed,
         stars=sum(int(stars.sum()) for stars in starred),
-        suppressed_tuples=int(any_star.sum()),
-        dm=int((class_sizes**2).sum()),
-        c_avg=released / max(1, len(class_sizes)),
-        suppressed_records=suppressed,
+        starred_records=int(any_star.sum()),
+        released=released,
+        classes=len(class_sizes),
+        squares=int((class_sizes**2).sum()),
     )
