@@ -99,7 +99,7 @@ def compare(
     engine = MemoryEngine(report)
     encoded = engine.encode(engine.read(data, base), base)
     table = encoded.table
-    ls = [best_l(table) if one == "auto" else one for one in ls]
+    ls = [best_l(table.codebook) if one == "auto" else one for one in ls]
     report("queries", 0, 1)
     questions = Questions.about(table, kl=kl, level=level, queries=queries, seed=base.seed)
     encoded = _without_plain_columns(encoded, base)
