@@ -18,7 +18,8 @@ import shoal
 from columns import encoded_table, qi_column, sensitive_column, sensitive_of
 from shoal.encoding.codebook import SPAN
 from shoal.kernels.line.nested import nested_groups
-from shoal.kernels.papers.frontier import all_different, frontier_groups
+from shoal.kernels.line.ranking import all_different
+from shoal.kernels.papers.frontier import frontier_groups
 from shoal.methods import get_method
 from shoal.methods.base import Run
 from shoal.methods.line import partition_line

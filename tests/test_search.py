@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 import naive_search as naive
 from guarantees import groups_of, whole_holds
 from shoal.encoding.table import Partition
-from shoal.kernels.best.assigning import cheapest_assignment, new_assignment
+from shoal.kernels.best.assigning import assign, new_assignment
 from shoal.kernels.best.guillotine import cut_tree, new_cut_scratch
 from shoal.kernels.best.pricing import members_price, new_box, price_with, prices_of
-from shoal.kernels.best.tally import members_hold, new_tally
+from shoal.kernels.group_check import members_hold
 from shoal.methods.best import improver
 from shoal.methods.best.improver import Improver
 from shoal.models import (
@@ -59,8 +59,13 @@ def box_prices(prices, records, rows, size, box):
 
 
 @numba.njit
-def group_holds(secrets, tally, rows):
-    return members_hold(secrets, tally, rows)
+def group_holds(check, rows):
+    return members_hold(check, rows)
+
+
+@numba.njit
+def assigned(cost, found):
+    return assign(cost, len(cost), found)
 
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -173,8 +178,8 @@ def test_the_first_cut_is_the_cheapest(models, seed):
     improver = Improver(table, models, 0)
     members = np.arange(table.n)
     ends = np.empty(table.n + 1, dtype=np.int64)
-    tally, cut_scratch = new_tally(improver.secrets), new_cut_scratch(improver.prices, table.n)
-    common = (improver.prices, improver.records, improver.secrets, tally, cut_scratch)
+    cut_scratch = new_cut_scratch(improver.prices, table.n)
+    common = (improver.prices, improver.records, improver.check, cut_scratch)
     # parts smaller than the whole are not cut again
     parts = cut_tree(*common, members, table.n - 1, ends)
     expected = naive.best_cut(table, list(range(table.n)), models)
@@ -191,18 +196,18 @@ def test_the_first_cut_is_the_cheapest(models, seed):
 @given(seed=SEEDS, persons=st.booleans(), models=st.sampled_from(MODELS))
 def test_groups_are_judged_as_by_the_twin(seed, persons, models):
     table = small_table(seed, most=12, persons=persons)
-    secrets = Improver(table, models, 0).secrets
+    check = Improver(table, models, 0).check
     rows = np.random.default_rng(seed).permutation(table.n)[: 1 + seed % table.n]
-    held = group_holds(secrets, new_tally(secrets), rows)
+    held = group_holds(check, rows)
     if held:  # the kernels may be stricter by a hair, never laxer
         assert naive.all_hold(table, [rows.tolist()], models)
 
 
 @settings(max_examples=40, deadline=None)
 @given(seed=SEEDS, persons=st.booleans(), columns=st.integers(1, 2))
-def test_kin_look_alike_to_every_model(seed, persons, columns):
+def test_records_of_a_kind_look_alike_to_every_model(seed, persons, columns):
     table = small_table(seed, columns=columns, persons=persons)
-    kind_of = Improver(table, [FrequencyL(2)], 0).secrets.kind_of
+    kind_of = Improver(table, [FrequencyL(2)], 0).kind_of
     kinds = naive.kinds(table)
     for a in range(table.n):
         for b in range(a):
@@ -215,6 +220,6 @@ def test_assignment_is_the_cheapest(seed, n):
     rng = np.random.default_rng(seed)
     cost = rng.integers(0, 8, (n, n)) / 4 if seed % 2 else rng.random((n, n))
     found = new_assignment(n)
-    total = cheapest_assignment(cost, found)
+    total = assigned(cost, found)
     assert sorted(found.row[1:].tolist()) == list(range(1, n + 1))
     assert total == pytest.approx(naive.cheapest_assignment(cost.tolist()), abs=1e-12)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.bounds.families import Family
-from shoal.encoding.classes import class_ids
+from shoal.encoding.classes import class_ids, first_of_each
 from shoal.encoding.codebook import Attribute
 from shoal.encoding.table import EncodedTable
 from shoal.kernels.bounds.points import WIDE, Space, boxes_of, tree_order
@@ -59,8 +59,7 @@ def distinct_points(table: EncodedTable, family: Family) -> Points:
         value, size = table.sensitive_columns()[family.column]
         columns.append((value, size))
     ids, count = class_ids(columns, table.n)
-    first = np.empty(count, dtype=np.int64)
-    first[ids[::-1]] = np.arange(table.n)[::-1]
+    first = first_of_each(ids, count)
     caps = np.array([family.size]) if family.caps is None else family.caps
     empty = np.zeros(0, dtype=np.int64)
     boxes = np.zeros((0, len(table.qi)), dtype=np.int32)

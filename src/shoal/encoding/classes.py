@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from shoal.kernels.grouping import dense_ids
 
-__all__ = ["class_ids", "class_sizes"]
+__all__ = ["class_ids", "class_sizes", "first_of_each"]
 
 LARGEST_KEY = 1 << 62
 
@@ -46,3 +46,10 @@ def class_sizes(columns: Iterable[tuple[NDArray[Any], int]], n: int) -> NDArray[
     """How many records each class of `class_ids` has."""
     ids, count = class_ids(columns, n)
     return np.bincount(ids, minlength=count).astype(np.int64)
+
+
+def first_of_each(ids: NDArray[np.integer[Any]], count: int) -> NDArray[np.int64]:
+    """The first record of each of the numbers 0..count-1, all of which occur."""
+    first = np.empty(count, dtype=np.int64)
+    first[ids[::-1]] = np.arange(len(ids) - 1, -1, -1)
+    return first

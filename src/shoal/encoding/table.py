@@ -163,6 +163,12 @@ class Partition:
     def sizes(self) -> NDArray[np.int64]:
         return np.diff(self.offsets)
 
+    @property
+    def firsts(self) -> NDArray[np.int64]:
+        """The first record of each group."""
+        firsts: NDArray[np.int64] = self.order[self.offsets[:-1]]
+        return firsts
+
     def group_ids(self) -> NDArray[np.int64]:
         """Group number of each record, in record order."""
         ids = np.empty(len(self.order), dtype=np.int64)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.encoding.classes import class_ids
+from shoal.encoding.classes import class_ids, first_of_each
 from shoal.errors import InputError
 from shoal.joining.columns import Column
 from shoal.kernels.joining.pairs import (
@@ -76,8 +76,7 @@ def rows_of(columns: Sequence[Column], releases: int, records: int) -> Table:
         codes = [c.codes[r] for c in columns]
         keys = [(code, int(code.max()) + 1) for code in codes if code is not None]
         ids, count = class_ids(keys, records)
-        first = np.empty(count, dtype=np.int64)
-        first[ids[::-1]] = np.arange(records)[::-1]
+        first = first_of_each(ids, count)
         start = sum(len(part) for part in sizes)
         cells = Cells(
             _stacked([_ends(column, r, first, 0) for column in spans], count),
@@ -364,8 +363,7 @@ def _distinct(cells: Cells) -> tuple[Cells, Ints]:
     """Distinct rows of cells, and which one each row is."""
     keys = [(column, int(column.max()) + 1) for part in cells for column in part.T]
     ids, count = class_ids(keys, len(cells.low))
-    first = np.empty(count, dtype=np.int64)
-    first[ids[::-1]] = np.arange(len(ids))[::-1]
+    first = first_of_each(ids, count)
     return Cells(cells.low[first], cells.high[first], cells.sets[first]), ids
 
 

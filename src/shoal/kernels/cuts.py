@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels.costs import SET, range_loss
-from shoal.kernels.histogram import Records, Tally, add, reset
+from shoal.kernels.group_check import tally_holds
+from shoal.kernels.histogram import add, reset
 from shoal.kernels.jit import BORROWED, inner_borrowed, kernel
-from shoal.kernels.rules import Rules, holds
 
 # Called from one place: part of its caller, so that LLVM does not optimise it twice.
 spliced = kernel(**BORROWED, no_cpython_wrapper=True, inline="always")
@@ -49,16 +49,6 @@ class Rows(NamedTuple):
     shift: np.ndarray  # int64 (d+1,)
     mask: np.ndarray  # int64 (d+1,): before the shift
     first: np.ndarray  # bool (n,): the record begins a group
-
-
-class Guard(NamedTuple):
-    """What decides whether a cut is allowable."""
-
-    rules: Rules
-    records: Records
-    tally: Tally  # one of its own for each thread
-    sizes_only: bool  # no model looks at sensitive values, and every record is a person
-    relaxed: bool  # records at the median may be divided between the sides
 
 
 class Scratch(NamedTuple):
@@ -217,13 +207,12 @@ def median(part, shift, mask, lo, hi, counts):
 
 
 @inner_borrowed
-def sides_hold(rows, begin, end, a, pivot, ties, guard):
+def sides_hold(rows, begin, end, a, pivot, ties, check):
     """Whether the records on each side of a cut satisfy all models."""
     key = rows.words[rows.word[a], begin:end]
     row = rows.words[rows.word[-1], begin:end]
-    tally = guard.tally
     for side in range(2):
-        reset(tally)
+        reset(check.tally)
         equal = 0
         for i in range(len(key)):
             code = (key[i] >> rows.shift[a]) & rows.mask[a]
@@ -232,16 +221,14 @@ def sides_hold(rows, begin, end, a, pivot, ties, guard):
                 right = equal >= ties
                 equal += 1
             if right == side:
-                add(tally, guard.records, (row[i] >> rows.shift[-1]) & rows.mask[-1])
-        if not holds(
-            guard.rules, tally.count[0], tally.histogram, tally.touched, tally.n_touched[0]
-        ):
+                add(check.tally, check.records, (row[i] >> rows.shift[-1]) & rows.mask[-1])
+        if not tally_holds(check):
             return False
     return True
 
 
 @spliced
-def choose_pivot(rows, begin, end, a, middle, guard, halves):
+def choose_pivot(rows, begin, end, a, middle, check, halves):
     """The first allowable cut around the median code.
 
     Strict: "at most the median", then "below the median". If any cut of the
@@ -261,16 +248,16 @@ def choose_pivot(rows, begin, end, a, middle, guard, halves):
         pivot = code + 1 if with_median else code
         ties = n // 2 - below if halves else 0
         size = below + (equal if with_median else ties)
-        if min(size, n - size) < max(1, guard.rules.smallest):
+        if min(size, n - size) < max(1, check.rules.smallest):
             continue
-        if guard.sizes_only or sides_hold(rows, begin, end, a, pivot, ties, guard):
+        if check.sizes_only or sides_hold(rows, begin, end, a, pivot, ties, check):
             return CUT, pivot, ties, size
         verdict = FORBIDDEN
     return verdict, 0, 0, 0
 
 
 @spliced
-def widest_cut(rows, costs, guard, scratch, top, halves):
+def widest_cut(rows, costs, check, scratch, top, halves):
     """The cut of the widest attribute that has an allowable one.
 
     Returns attribute, pivot, ties and size of the left side; attribute -1 if
@@ -285,7 +272,7 @@ def widest_cut(rows, costs, guard, scratch, top, halves):
             part = rows.words[rows.word[a], begin:end]
             lo, hi = scratch.lo[top, a], scratch.hi[top, a]
             middle = median(part, rows.shift[a], rows.mask[a], lo, hi, scratch.counts)
-            verdict, pivot, ties, size = choose_pivot(rows, begin, end, a, middle, guard, halves)
+            verdict, pivot, ties, size = choose_pivot(rows, begin, end, a, middle, check, halves)
             if verdict == CUT:
                 return a, pivot, ties, size
             scratch.state[a] = TRIED
@@ -296,14 +283,14 @@ def widest_cut(rows, costs, guard, scratch, top, halves):
 
 
 @spliced
-def find_cut(rows, costs, guard, scratch, top):
+def find_cut(rows, costs, check, relaxed, scratch, top):
     """The widest strict cut or, when relaxed and there is none, the widest into halves."""
-    if (scratch.end[top] - scratch.begin[top]) // 2 >= guard.rules.smallest:
-        for halves in range(2 if guard.relaxed else 1):
+    if (scratch.end[top] - scratch.begin[top]) // 2 >= check.rules.smallest:
+        for halves in range(2 if relaxed else 1):
             for a in range(len(costs.size)):
                 skip = scratch.spent[top, a] and not halves
                 scratch.state[a] = TRIED if skip else INHERITED
-            cut = widest_cut(rows, costs, guard, scratch, top, halves)
+            cut = widest_cut(rows, costs, check, scratch, top, halves)
             if cut[0] >= 0:
                 return cut
     return -1, 0, 0, 0
@@ -369,7 +356,7 @@ def push_parts(costs, scratch, top, cut):
 
 
 @kernel(**BORROWED)
-def carve(rows, costs, guard, scratch, begin, end, grain, waiting):
+def carve(rows, costs, check, relaxed, scratch, begin, end, grain, waiting):
     """Cut the records begin:end into groups; parts above `grain` are left to the caller.
 
     These, two at most, are written to `waiting` as (begin, end), and their
@@ -392,7 +379,7 @@ def carve(rows, costs, guard, scratch, begin, end, grain, waiting):
             left_over += 1
             top -= 1
             continue
-        cut = find_cut(rows, costs, guard, scratch, top)
+        cut = find_cut(rows, costs, check, relaxed, scratch, top)
         if cut[0] < 0:
             rows.first[scratch.begin[top]] = True
             top -= 1

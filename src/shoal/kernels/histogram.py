@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels.jit import inner_kernel, kernel
+from shoal.kernels.jit import inner_borrowed
 
 
 class Records(NamedTuple):
@@ -72,7 +72,7 @@ def new_tally(records):
     )
 
 
-@inner_kernel
+@inner_borrowed
 def reset(tally):
     """Empty the tally: the next record begins a new group."""
     for i in range(tally.n_touched[0]):
@@ -82,7 +82,13 @@ def reset(tally):
     tally.stamp[0] += 1
 
 
-@kernel
+@inner_borrowed
+def value_of(records, s, row):
+    """Index into the histogram of the value that a record has in sensitive column s."""
+    return records.start[s] + records.columns[s, row]
+
+
+@inner_borrowed
 def add(tally, records, row):
     """Take one record into the group."""
     stamp = tally.stamp[0]
@@ -100,14 +106,14 @@ def add(tally, records, row):
             if tally.seen_pair[s, pair] == stamp:
                 continue
             tally.seen_pair[s, pair] = stamp
-        value = records.start[s] + records.columns[s, row]
+        value = value_of(records, s, row)
         if tally.histogram[value] == 0:
             tally.touched[tally.n_touched[0]] = value
             tally.n_touched[0] += 1
         tally.histogram[value] += 1
 
 
-@inner_kernel
+@inner_borrowed
 def add_range(tally, records, order, begin, end):
     """Take the records order[begin:end] into the group."""
     for i in range(begin, end):

@@ -18,7 +18,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.encoding.classes import class_ids
+from shoal.encoding.classes import class_ids, first_of_each
 from shoal.encoding.table import Domain, EncodedTable, Partition, Recoding
 from shoal.kernels.attributes.lattice import (
     agreements,
@@ -121,8 +121,7 @@ class Judge:
         self.k = min(table.n, max([1, *(m.smallest_class for m in models)]))
         self.by_size = table.person is None and all(isinstance(m, KAnonymity) for m in models)
         ids, count = table.class_ids()
-        self.record = np.empty(count, dtype=np.int64)
-        self.record[ids[::-1]] = np.arange(table.n - 1, -1, -1)
+        self.record = first_of_each(ids, count)
         self.weight = np.bincount(ids, minlength=count).astype(np.int64)
         self.codes = np.ascontiguousarray(table.codes[:, self.record].T)
         self.rarity = self._rarities()

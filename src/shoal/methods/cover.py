@@ -41,6 +41,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.encoding.classes import first_of_each
 from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.errors import PolicyError
 from shoal.kernels.cover.greedy import (
@@ -266,9 +267,7 @@ def family_of(name: Name) -> Family:
 def _task(table: EncodedTable, k: int) -> Task:
     """Equal rows collapsed to points, in the order of their codes."""
     ids, count = table.class_ids()
-    first = np.empty(count, dtype=np.int64)
-    first[ids[::-1]] = np.arange(table.n - 1, -1, -1)
-    rows = table.codes[:, first]
+    rows = table.codes[:, first_of_each(ids, count)]
     order = np.lexsort(rows[::-1]) if len(rows) else np.arange(count)
     rank = np.empty(count, dtype=np.int64)
     rank[order] = np.arange(count)

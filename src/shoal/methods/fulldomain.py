@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.encoding.classes import class_ids
+from shoal.encoding.classes import class_ids, first_of_each
 from shoal.encoding.table import EncodedTable
 from shoal.errors import InfeasibleError
 from shoal.kernels.fulldomain.rollup import (
@@ -164,7 +164,7 @@ class _Judge:
         if table.person is not None:
             columns.append((records.person, int(records.person.max()) + 1))
         self.bearer, self.bearer_count = class_ids(columns, table.n)
-        first = _firsts(self.bearer, self.bearer_count)
+        first = first_of_each(self.bearer, self.bearer_count)
         persons = table.person is not None
         self.bearers = Records(
             columns=np.ascontiguousarray(records.columns[:, first]),
@@ -268,7 +268,7 @@ def _distinct(
     """The distinct tuples of codes, one a row, and the frequency set of the lowest node."""
     ids, count = class_ids(table.columns(free), table.n)
     pairs, points = class_ids([(ids, count), (judge.bearer, judge.bearer_count)], table.n)
-    first = _firsts(pairs, points)
+    first = first_of_each(pairs, points)
     order = np.argsort(ids[first], kind="stable")
     first = first[order]
     frequencies = Frequencies(
@@ -278,18 +278,11 @@ def _distinct(
         bearer=judge.bearer[first].astype(np.int32),
         weight=np.bincount(pairs, minlength=points)[order].astype(np.int64),
     )
-    rows = _firsts(ids, count)
+    rows = first_of_each(ids, count)
     tuples = np.zeros((count, len(free)), dtype=np.int32)
     for j, a in enumerate(free):
         tuples[:, j] = table.codes[a][rows]
     return tuples, frequencies
-
-
-def _firsts(ids: Integers, count: int) -> Integers:
-    """A record of each id."""
-    first = np.empty(count, dtype=np.int64)
-    first[ids[::-1]] = np.arange(len(ids) - 1, -1, -1)
-    return first
 
 
 def _rolled(source: Frequencies, ids: Integers, size: Integers, bearers: int) -> Frequencies:

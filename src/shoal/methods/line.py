@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.kernels.dp import best_offsets
 from shoal.kernels.line.nested import nested_groups
-from shoal.kernels.papers.frontier import all_different
+from shoal.kernels.line.ranking import all_different
 from shoal.methods.base import Options
 from shoal.methods.merging import merge_along
 from shoal.metrics.loss import gcp

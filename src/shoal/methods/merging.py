@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from shoal.encoding.table import EncodedTable, Partition
-from shoal.kernels.histogram import tally_inputs
-from shoal.kernels.line.merging import Judge, cheapest_runs, describe, new_run, runs_from
+from shoal.kernels.group_check import new_group_check
+from shoal.kernels.line.merging import cheapest_runs, describe, new_run, runs_from
 from shoal.models import rules_for
 from shoal.models.base import Model
 
@@ -35,15 +35,15 @@ def merge_along(partition: Partition, table: EncodedTable, models: Sequence[Mode
     models : sequence of Model
         What every group must satisfy.
     """
-    records, tally = tally_inputs(table)
-    judge = Judge(rules_for(table.codebook, models), records, tally, table.costs, table.codes)
-    run = new_run(table.costs)
+    check = new_group_check(table, rules_for(table.codebook, models))
+    costs, codes = table.costs, table.codes
+    run = new_run(costs)
     offsets = partition.offsets
     while len(offsets) > 2:
-        groups = describe(table.codes, partition.order, offsets)
+        groups = describe(codes, partition.order, offsets)
         opt = np.empty(len(offsets))
         first = np.zeros(len(offsets), dtype=np.int64)
-        if cheapest_runs(judge, groups, run, BUDGET * table.n, opt, first):
+        if cheapest_runs(check, costs, codes, groups, run, BUDGET * table.n, opt, first):
             cuts = np.zeros(len(offsets), dtype=np.int64)
             count = runs_from(first, offsets, cuts)
             return Partition(partition.order, np.append(0, cuts[:count][::-1]))

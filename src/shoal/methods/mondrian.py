@@ -15,10 +15,10 @@ import numpy as np
 
 from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.kernels.costs import Costs
-from shoal.kernels.cuts import Guard, Rows, Scratch, carve, new_scratch, pack
-from shoal.kernels.histogram import new_tally, tally_inputs
+from shoal.kernels.cuts import Rows, Scratch, carve, new_scratch, pack
+from shoal.kernels.group_check import GroupCheck, for_another_thread, new_group_check
 from shoal.methods.base import Method, Options, Outcome, Run
-from shoal.models import needs_sensitive, rules_for
+from shoal.models import rules_for
 from shoal.models.base import Model
 
 __all__ = ["Mondrian", "MondrianOptions"]
@@ -108,15 +108,13 @@ class _Forest:
         self.rows = rows
         self.costs: Costs = table.costs
         self.grain = grain
-        rules = rules_for(table.codebook, models)
-        sizes_only = table.person is None and not needs_sensitive(models)
-        records, tally = tally_inputs(table)
-        self.idle: SimpleQueue[tuple[Guard, Scratch]] = SimpleQueue()
+        self.relaxed = relaxed
+        check = new_group_check(table, rules_for(table.codebook, models))
+        self.idle: SimpleQueue[tuple[GroupCheck, Scratch]] = SimpleQueue()
         """What a thread works with, one each: never more tasks run than are queued here."""
         for worker in range(workers):
-            own = new_tally(records) if worker else tally
-            guard = Guard(rules, records, own, sizes_only, relaxed)
-            self.idle.put((guard, new_scratch(self.costs.size)))
+            own = for_another_thread(check) if worker else check
+            self.idle.put((own, new_scratch(self.costs.size)))
 
     def grow(self, workers: int, progress: Callable[[float, float], None] | None) -> None:
         """Cut until nothing is left to cut."""
@@ -134,10 +132,12 @@ class _Forest:
 
     def cut(self, node: Node) -> tuple[Node, list[Node]]:
         """Cut one node down to groups, or once if it is large; the large parts are returned."""
-        guard, scratch = self.idle.get()
+        check, scratch = self.idle.get()
         try:
             waiting = np.empty((2, 2), dtype=np.int64)
-            count = carve(self.rows, self.costs, guard, scratch, *node, self.grain, waiting)
+            count = carve(
+                self.rows, self.costs, check, self.relaxed, scratch, *node, self.grain, waiting
+            )
             return node, [(int(begin), int(end)) for begin, end in waiting[:count]]
         finally:
-            self.idle.put((guard, scratch))
+            self.idle.put((check, scratch))

@@ -47,7 +47,7 @@ def covered(table: EncodedTable, recoding: Recoding) -> Covered:
     ids = {partition: partition.group_ids() for partition in partitions}
     fine, _ = class_ids([(ids[p], p.groups) for p in partitions], table.n)
     refined = Partition.from_group_ids(fine)
-    firsts = refined.order[refined.offsets[:-1]]
+    firsts = refined.firsts
     chosen = (
         cover._replace(row=cover.row[ids[partition][firsts]])
         for cover, partition in zip(covers, recoding.partitions, strict=True)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.encoding.classes import class_ids
+from shoal.encoding.classes import class_ids, first_of_each
 from shoal.encoding.table import EncodedTable, Recoding
 from shoal.kernels.grouping import set_ids, sort_by_id
 from shoal.kernels.metrics.boxes import Boxes, Points, add_overlapping, new_tree
@@ -80,8 +80,7 @@ def _distinct(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Distinct tuples, ordered by value: a record of each, each record's one, starts by value."""
     ids, count = class_ids(columns, len(values))
-    firsts = np.empty(count, dtype=np.int64)
-    firsts[ids[::-1]] = np.arange(len(ids))[::-1]
+    firsts = first_of_each(ids, count)
     starts = np.empty(size + 1, dtype=np.int64)
     order = np.empty(count, dtype=np.int64)
     sort_by_id(values[firsts].astype(np.int64), starts, order)

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.encoding.classes import class_ids
+from shoal.encoding.classes import class_ids, first_of_each
 from shoal.encoding.values import Distinct, distinct_values, guess_kind
 from shoal.errors import InputError, PolicyError
 from shoal.io.frames import from_arrow, to_arrow
@@ -268,8 +268,7 @@ class Released:
         lows, highs = (_texts(part, False) for part in (low, high))
         keys = [(_from_zero(low, len(lows)), len(lows)), (_from_zero(high, len(highs)), len(highs))]
         ids, pairs = class_ids(keys, self.table.num_rows)
-        first = np.zeros(pairs, dtype=np.int64)
-        first[ids[::-1]] = np.arange(len(ids))[::-1]
+        first = first_of_each(ids, pairs)
         stars = self.about.has_stars
         cells = [pair_cell(lows[keys[0][0][r]], highs[keys[1][0][r]], stars) for r in first]
         reading = self.about.reading(name, Reading(guess_kind(low.values)[0], True))

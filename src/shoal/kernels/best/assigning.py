@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels.jit import inner_borrowed, kernel
+from shoal.kernels.jit import inner_borrowed
 
 
 class Assignment(NamedTuple):
@@ -82,9 +82,3 @@ def assign(cost, n, found):
     for j in range(n):
         total += cost[found.row[j + 1] - 1, j]
     return total
-
-
-@kernel
-def cheapest_assignment(cost, found):
-    """`assign` for callers outside, all rows."""
-    return assign(cost, len(cost), found)

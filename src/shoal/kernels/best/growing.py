@@ -12,14 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels.best.pricing import Box, box_price, extend_box, new_box, price_with, start_box
-from shoal.kernels.best.tally import (
-    COUNT,
-    TOUCHED,
-    clear_tally,
-    count_record,
-    members_hold,
-    tally_holds,
-)
+from shoal.kernels.group_check import members_hold, tally_holds
+from shoal.kernels.histogram import add, reset, value_of
 from shoal.kernels.jit import inner_borrowed
 from shoal.kernels.random import below
 from shoal.kernels.rules import (
@@ -52,17 +46,17 @@ class GrowScratch(NamedTuple):
     price: np.ndarray  # float64 (groups,)
 
 
-def new_grow_scratch(prices, secrets, records):
+def new_grow_scratch(prices, rules, records):
     """A scratch for so many records."""
     d = len(prices.form)
-    groups = records // max(1, int(secrets.rules.smallest)) + 2
+    groups = records // max(1, int(rules.smallest)) + 2
     return GrowScratch(
         np.zeros(records, np.int64),
         np.zeros(records, np.float64),
         np.zeros(records, np.int64),
-        np.zeros(int(secrets.rules.start[-1]), np.int64),
-        np.zeros(len(secrets.rules.kind), np.int64),
-        np.zeros(len(secrets.rules.kind), np.int64),
+        np.zeros(int(rules.start[-1]), np.int64),
+        np.zeros(len(rules.kind), np.int64),
+        np.zeros(len(rules.kind), np.int64),
         new_box(prices),
         np.zeros((groups, d), np.int32),
         np.zeros((groups, d), np.int32),
@@ -82,18 +76,18 @@ def _most(rules, r, n):
 
 
 @inner_borrowed
-def fits(secrets, tally, record, size):
+def fits(check, record, size):
     """Whether the group stays on course for its rules, at `size` members, with this record."""
-    rules = secrets.rules
-    members = tally.number[COUNT]
+    rules = check.rules
+    members = check.tally.count[0]
     goal = max(size, members + 1)
     slots = goal - members
     for r in range(len(rules.kind)):
         kind = rules.kind[r]
         if kind == SIZE:
             continue
-        v = secrets.value[record, rules.column[r]]
-        count = tally.histogram[v]
+        v = value_of(check.records, rules.column[r], record)
+        count = check.tally.histogram[v]
         if kind in (FREQUENCY, ALPHA):
             if count + 1 > _most(rules, r, goal):
                 return False
@@ -102,8 +96,8 @@ def fits(secrets, tally, record, size):
             if count > 0:
                 distinct = 0
                 begin, end = rules.start[rules.column[r]], rules.start[rules.column[r] + 1]
-                for j in range(tally.number[TOUCHED]):
-                    if begin <= tally.touched[j] < end:
+                for j in range(check.tally.n_touched[0]):
+                    if begin <= check.tally.touched[j] < end:
                         distinct += 1
                 if least - distinct >= slots:
                     return False
@@ -118,12 +112,12 @@ def fits(secrets, tally, record, size):
 
 
 @inner_borrowed
-def _set_limits(secrets, scratch, goal, rest):
+def _set_limits(check, scratch, goal, rest):
     """Note how often a value may occur in a group of `goal` members, and in a rest of so many.
 
     Gives the surplus: records that the rest cannot hold, because their values are frequent.
     """
-    rules = secrets.rules
+    rules = check.rules
     surplus = 0
     for r in range(len(rules.kind)):
         if rules.kind[r] == FREQUENCY or rules.kind[r] == ALPHA:
@@ -136,36 +130,40 @@ def _set_limits(secrets, scratch, goal, rest):
 
 
 @inner_borrowed
-def _surplus_of(secrets, scratch, record):
+def _surplus_of(check, scratch, record):
     """By how much the surplus falls with this record: above 0 where the group must take it."""
-    rules = secrets.rules
+    rules = check.rules
     surplus = 0
     for r in range(len(rules.kind)):
         counts = rules.kind[r] == FREQUENCY or rules.kind[r] == ALPHA
-        if counts and scratch.remaining[secrets.value[record, rules.column[r]]] > scratch.spare[r]:
+        if (
+            counts
+            and scratch.remaining[value_of(check.records, rules.column[r], record)]
+            > scratch.spare[r]
+        ):
             surplus += 1
     return surplus
 
 
 @inner_borrowed
-def _allowed(secrets, tally, scratch, record, size, only_musts):
+def _allowed(check, scratch, record, size, only_musts):
     """Whether the group may take this record: `fits`, by the limits noted if they suffice."""
-    rules = secrets.rules
+    rules = check.rules
     wanted = not only_musts
     others = False
     for r in range(len(rules.kind)):
         if rules.kind[r] == FREQUENCY or rules.kind[r] == ALPHA:
-            v = secrets.value[record, rules.column[r]]
-            if tally.histogram[v] >= scratch.most[r]:
+            v = value_of(check.records, rules.column[r], record)
+            if check.tally.histogram[v] >= scratch.most[r]:
                 return False
             wanted = wanted or scratch.remaining[v] > scratch.spare[r]
         elif rules.kind[r] != SIZE:
             others = True
-    return wanted and (not others or fits(secrets, tally, record, size))
+    return wanted and (not others or fits(check, record, size))
 
 
 @inner_borrowed
-def _cheapest(prices, records, secrets, tally, scratch, left, size, only_musts):
+def _cheapest(prices, records, check, scratch, left, size, only_musts):
     """Position in `left` of the record that keeps the box cheapest, or FAILED."""
     free = box_price(prices, scratch.box)
     best = np.inf
@@ -174,7 +172,7 @@ def _cheapest(prices, records, secrets, tally, scratch, left, size, only_musts):
         if scratch.known[j] >= best:
             continue  # it was dearer before the box grew
         record = scratch.left[j]
-        if not secrets.plain and not _allowed(secrets, tally, scratch, record, size, only_musts):
+        if not check.sizes_only and not _allowed(check, scratch, record, size, only_musts):
             continue
         price = price_with(prices, records[record], scratch.box, best)
         scratch.known[j] = price
@@ -187,16 +185,16 @@ def _cheapest(prices, records, secrets, tally, scratch, left, size, only_musts):
 
 
 @inner_borrowed
-def _take(secrets, tally, scratch, j, left, size):
+def _take(check, scratch, j, left, size):
     """Move the record at position j of `left` into the group of so many records."""
     record = scratch.left[j]
     scratch.left[j] = scratch.left[left - 1]
     scratch.known[j] = scratch.known[left - 1]
     scratch.group[size] = record
-    if not secrets.plain:
-        count_record(secrets, tally, record)
-        for s in range(secrets.value.shape[1]):
-            scratch.remaining[secrets.value[record, s]] -= 1
+    if not check.sizes_only:
+        add(check.tally, check.records, record)
+        for s in range(len(check.records.columns)):
+            scratch.remaining[value_of(check.records, s, record)] -= 1
     return record
 
 
@@ -211,21 +209,21 @@ def _keep_box(scratch, g, price):
 
 
 @inner_borrowed
-def grow(prices, records, secrets, tally, scratch, random, members, out, ends):
+def grow(prices, records, check, scratch, random, members, out, ends):
     """Divide `members` into grown groups: ``out`` in order, ``ends[:groups]`` where they end.
 
     Gives the number of groups and their total price; FAILED if the rules cannot be
     met this way.
     """
     m = len(members)
-    smallest = max(np.int64(1), secrets.rules.smallest)
+    smallest = max(np.int64(1), check.rules.smallest)
     for j in range(m):
         scratch.left[j] = members[j]
-    if not secrets.plain:
+    if not check.sizes_only:
         scratch.remaining[:] = 0
         for j in range(m):
-            for s in range(secrets.value.shape[1]):
-                scratch.remaining[secrets.value[members[j], s]] += 1
+            for s in range(len(check.records.columns)):
+                scratch.remaining[value_of(check.records, s, members[j])] += 1
     left = m
     groups = 0
     filled = 0
@@ -234,40 +232,37 @@ def grow(prices, records, secrets, tally, scratch, random, members, out, ends):
     while left > 0:
         if groups > 0 and left < smallest:
             break
-        clear_tally(tally)
+        reset(check.tally)
         size = 0
-        record = _take(secrets, tally, scratch, seed, left, size)
+        record = _take(check, scratch, seed, left, size)
         start_box(prices, records[record], scratch.box)
         left -= 1
         for j in range(left):
             scratch.known[j] = 0.0
         size = 1
-        done = secrets.plain and smallest == 1
-        if not secrets.plain:
-            done = size >= smallest and tally_holds(secrets, tally)
+        done = check.sizes_only and smallest == 1
+        if not check.sizes_only:
+            done = size >= smallest and tally_holds(check)
         rest = np.int64(-1)
         surplus = 0
         while not done and left > 0:
-            if not secrets.plain and rest != left + size - max(smallest, size + 1):
+            if not check.sizes_only and rest != left + size - max(smallest, size + 1):
                 # what the group must leave behind: the same until it is of the smallest size
                 rest = left + size - max(smallest, size + 1)
-                surplus = _set_limits(secrets, scratch, max(smallest, size + 1), rest)
+                surplus = _set_limits(check, scratch, max(smallest, size + 1), rest)
             forced = surplus > 0
-            where = _cheapest(prices, records, secrets, tally, scratch, left, smallest, forced)
+            where = _cheapest(prices, records, check, scratch, left, smallest, forced)
             if where == FAILED and forced:
-                where = _cheapest(prices, records, secrets, tally, scratch, left, smallest, False)
+                where = _cheapest(prices, records, check, scratch, left, smallest, False)
             if where == FAILED:
                 break
             if surplus > 0:
-                surplus -= _surplus_of(secrets, scratch, scratch.left[where])
-            record = _take(secrets, tally, scratch, where, left, size)
+                surplus -= _surplus_of(check, scratch, scratch.left[where])
+            record = _take(check, scratch, where, left, size)
             extend_box(prices, records[record], scratch.box)
             left -= 1
             size += 1
-            if secrets.plain:
-                done = size >= smallest
-            else:
-                done = size >= smallest and tally_holds(secrets, tally)
+            done = size >= smallest and (check.sizes_only or tally_holds(check))
         if not done:
             # what was begun is left over
             for i in range(size):
@@ -275,12 +270,12 @@ def grow(prices, records, secrets, tally, scratch, random, members, out, ends):
                 left += 1
             break
         price = box_price(prices, scratch.box)
-        if secrets.plain and below(random, 4) == 0:
+        if check.sizes_only and below(random, 4) == 0:
             # whoever lies inside costs nothing: what is left may do better without them
             j = 0
             while j < left and left > smallest:
                 if price_with(prices, records[scratch.left[j]], scratch.box, np.inf) <= price:
-                    _take(secrets, tally, scratch, j, left, size)
+                    _take(check, scratch, j, left, size)
                     left -= 1
                     size += 1
                 else:
@@ -298,7 +293,7 @@ def grow(prices, records, secrets, tally, scratch, random, members, out, ends):
         return np.int64(FAILED), np.inf
     if left > 0:
         total = _place_leftovers(
-            prices, records, secrets, tally, scratch, left, out, ends, groups, filled, total
+            prices, records, check, scratch, left, out, ends, groups, filled, total
         )
         if total == np.inf:
             return np.int64(FAILED), np.inf
@@ -321,9 +316,7 @@ def _next_seed(prices, records, scratch, random, left):
 
 
 @inner_borrowed
-def _place_leftovers(
-    prices, records, secrets, tally, scratch, left, out, ends, groups, filled, total
-):
+def _place_leftovers(prices, records, check, scratch, left, out, ends, groups, filled, total):
     """Each leftover record into the group in which it costs least; infinite if one finds none."""
     for j in range(left):
         record = scratch.left[j]
@@ -336,11 +329,11 @@ def _place_leftovers(
             price = price_with(prices, records[record], box, np.inf)
             added = (size + 1) * price - size * scratch.price[g]
             if added < best:
-                if not secrets.plain:
+                if not check.sizes_only:
                     for i in range(size):
                         scratch.group[i] = out[begin + i]
                     scratch.group[size] = record
-                    if not members_hold(secrets, tally, scratch.group[: size + 1]):
+                    if not members_hold(check, scratch.group[: size + 1]):
                         continue
                 best = added
                 home = g

@@ -11,7 +11,8 @@ import numpy as np
 
 from shoal.kernels.best.growing import FAILED, grow
 from shoal.kernels.best.pricing import Box, box_price, extend_box, new_box, start_box
-from shoal.kernels.best.tally import clear_tally, count_record, tally_holds
+from shoal.kernels.group_check import tally_holds
+from shoal.kernels.histogram import add, reset
 from shoal.kernels.jit import inner_borrowed, kernel
 
 NOWHERE = -1
@@ -67,33 +68,33 @@ def _sort_by(records, members, a, count, line):
 
 
 @inner_borrowed
-def _price_right_parts(prices, records, secrets, tally, scratch, m, least):
+def _price_right_parts(prices, records, check, scratch, m, least):
     """Price of line[i:] for every i, and whether the rules hold there."""
     line, box = scratch.line, scratch.box
     start_box(prices, records[line[m - 1]], box)
     price = box_price(prices, box)
     scratch.price[m - 1] = price
-    if not secrets.plain:
-        clear_tally(tally)
-        count_record(secrets, tally, line[m - 1])
-        scratch.right[m - 1] = least <= 1 and tally_holds(secrets, tally)
+    if not check.sizes_only:
+        reset(check.tally)
+        add(check.tally, check.records, line[m - 1])
+        scratch.right[m - 1] = least <= 1 and tally_holds(check)
     for i in range(m - 2, least - 1, -1):
         if extend_box(prices, records[line[i]], box):
             price = box_price(prices, box)
         scratch.price[i] = price
-        if not secrets.plain:
-            count_record(secrets, tally, line[i])
-            scratch.right[i] = m - i >= least and tally_holds(secrets, tally)
+        if not check.sizes_only:
+            add(check.tally, check.records, line[i])
+            scratch.right[i] = m - i >= least and tally_holds(check)
 
 
 @inner_borrowed
-def best_cut(prices, records, secrets, tally, scratch, members):
+def best_cut(prices, records, check, scratch, members):
     """Where to cut, and what all records cost then; the sorted order is in ``scratch.best``.
 
     ``NOWHERE`` if no cut leaves both sides as the rules ask.
     """
     m = len(members)
-    least = max(np.int64(1), secrets.rules.smallest)
+    least = max(np.int64(1), check.rules.smallest)
     where = np.int64(NOWHERE)
     lowest = np.inf
     if m < 2 * least:
@@ -103,17 +104,17 @@ def best_cut(prices, records, secrets, tally, scratch, members):
         if not _sort_by(records, members, a, scratch.count, scratch.line):
             continue
         line = scratch.line
-        _price_right_parts(prices, records, secrets, tally, scratch, m, least)
+        _price_right_parts(prices, records, check, scratch, m, least)
         start_box(prices, records[line[0]], box)
         price = box_price(prices, box)
-        if not secrets.plain:
-            clear_tally(tally)
+        if not check.sizes_only:
+            reset(check.tally)
         found = False
         for i in range(m - least):
             if i > 0 and extend_box(prices, records[line[i]], box):
                 price = box_price(prices, box)
-            if not secrets.plain:
-                count_record(secrets, tally, line[i])
+            if not check.sizes_only:
+                add(check.tally, check.records, line[i])
             left = i + 1
             if left * price >= lowest:
                 break  # the left side alone costs more, and will not cost less
@@ -121,7 +122,7 @@ def best_cut(prices, records, secrets, tally, scratch, members):
                 continue
             total = left * price + (m - left) * scratch.price[left]
             if total < lowest and (
-                secrets.plain or (scratch.right[left] and tally_holds(secrets, tally))
+                check.sizes_only or (scratch.right[left] and tally_holds(check))
             ):
                 lowest = total
                 where = np.int64(left)
@@ -133,7 +134,7 @@ def best_cut(prices, records, secrets, tally, scratch, members):
 
 
 @inner_borrowed
-def cut_down(prices, records, secrets, tally, scratch, members, stop, ends):
+def cut_down(prices, records, check, scratch, members, stop, ends):
     """Cut `members`, in place, until no part can be cut or is larger than `stop`.
 
     ``ends[:parts]`` are where the parts end; gives their number and total price.
@@ -149,7 +150,7 @@ def cut_down(prices, records, secrets, tally, scratch, members, stop, ends):
         part = members[begin:end]
         where = np.int64(NOWHERE)
         if end - begin > stop and waiting + 2 <= stack.shape[1]:
-            where, _ = best_cut(prices, records, secrets, tally, scratch, part)
+            where, _ = best_cut(prices, records, check, scratch, part)
         if where == NOWHERE:
             ends[parts] = end
             parts += 1
@@ -169,15 +170,15 @@ def cut_down(prices, records, secrets, tally, scratch, members, stop, ends):
 
 
 @kernel
-def cut_tree(prices, records, secrets, tally, scratch, members, stop, ends):
+def cut_tree(prices, records, check, scratch, members, stop, ends):
     """`cut_down` for callers outside: the number of parts."""
-    parts, _ = cut_down(prices, records, secrets, tally, scratch, members, stop, ends)
+    parts, _ = cut_down(prices, records, check, scratch, members, stop, ends)
     return parts
 
 
 @kernel
 def rebuild_parts(
-    prices, records, secrets, tally, scratch, grow_scratch, random, tries, members, ends, parts,
+    prices, records, check, scratch, grow_scratch, random, tries, members, ends, parts,
     draft, draft_ends, out, out_ends,
 ):  # fmt: skip
     """Divide every part by cutting and by growing, and keep the cheapest: the number of groups.
@@ -196,12 +197,10 @@ def rebuild_parts(
             if attempt == 0:
                 for i in range(m):
                     draft[i] = part[i]
-                made, price = cut_down(
-                    prices, records, secrets, tally, scratch, draft[:m], 0, draft_ends
-                )
+                made, price = cut_down(prices, records, check, scratch, draft[:m], 0, draft_ends)
             else:
                 made, price = grow(
-                    prices, records, secrets, tally, grow_scratch, random, part, draft, draft_ends
+                    prices, records, check, grow_scratch, random, part, draft, draft_ends
                 )
             if made == FAILED or price >= lowest:
                 continue

@@ -59,12 +59,12 @@ def _draw(groups, kind_of, lane, random, region, scratch):
 
 
 @kernel(**BORROWED)
-def exchange_region(prices, records, secrets, scratch, groups, lane, random, region, steps):
+def exchange_region(prices, records, kind_of, scratch, groups, lane, random, region, steps):
     """So many steps in one region; gives by how much the total price fell."""
     gained = 0.0
     member, start = scratch.member, scratch.start
     for _ in range(steps):
-        count = _draw(groups, secrets.kind_of, lane, random, region, scratch)
+        count = _draw(groups, kind_of, lane, random, region, scratch)
         if count < 2:
             continue
         for c in range(count):

@@ -19,7 +19,8 @@ from shoal.kernels.best.pricing import (
     range_price,
     start_box,
 )
-from shoal.kernels.best.tally import clear_tally, count_record, tally_holds
+from shoal.kernels.group_check import tally_holds
+from shoal.kernels.histogram import add, reset
 from shoal.kernels.jit import inner_borrowed
 from shoal.kernels.random import below, fraction
 
@@ -153,14 +154,14 @@ def _core(prices, records, cores, g, members, kept, loose):
 
 
 @inner_borrowed
-def _recount(secrets, tally, cores, g):
-    clear_tally(tally)
+def _recount(check, cores, g):
+    reset(check.tally)
     for i in range(cores.size[g]):
-        count_record(secrets, tally, cores.member[g, i])
+        add(check.tally, check.records, cores.member[g, i])
 
 
 @inner_borrowed
-def _cheapest_loose(prices, records, secrets, tally, cores, g, loose, least):
+def _cheapest_loose(prices, records, check, cores, g, loose, least):
     box = Box(cores.low[g], cores.high[g], cores.bits[g])
     best = np.inf
     where = np.int64(FAILED)
@@ -170,7 +171,7 @@ def _cheapest_loose(prices, records, secrets, tally, cores, g, loose, least):
         record = cores.loose[j]
         price = price_with(prices, records[record], box, best)
         cores.known[g, j] = price
-        if price < best and (secrets.plain or fits(secrets, tally, record, least)):
+        if price < best and (check.sizes_only or fits(check, record, least)):
             best = price
             where = np.int64(j)
             if price <= cores.price[g]:
@@ -188,7 +189,7 @@ def _join(prices, records, cores, g, record):
 
 
 @inner_borrowed
-def regrow(prices, records, secrets, tally, cores, members, starts, kept, count, out, ends):
+def regrow(prices, records, check, cores, members, starts, kept, count, out, ends):
     """Divide the members of `count` groups anew, each with the records that it keeps.
 
     ``starts`` are where each group begins in `members`, and ``kept`` how many of its
@@ -197,7 +198,7 @@ def regrow(prices, records, secrets, tally, cores, members, starts, kept, count,
     Fills ``out`` and ``ends`` as `grow` does, and gives the number of groups (or FAILED) and
     the total price.
     """
-    least = max(np.int64(1), secrets.rules.smallest)
+    least = max(np.int64(1), check.rules.smallest)
     loose = 0
     for g in range(count):
         group = members[starts[g] : starts[g + 1]]
@@ -209,14 +210,14 @@ def regrow(prices, records, secrets, tally, cores, members, starts, kept, count,
     while waiting > 0:
         waiting = 0
         for g in range(count):
-            if secrets.plain:
+            if check.sizes_only:
                 if cores.size[g] >= least:
                     continue
             else:
-                _recount(secrets, tally, cores, g)
-                if cores.size[g] >= least and tally_holds(secrets, tally):
+                _recount(check, cores, g)
+                if cores.size[g] >= least and tally_holds(check):
                     continue
-            where = _cheapest_loose(prices, records, secrets, tally, cores, g, loose, least)
+            where = _cheapest_loose(prices, records, check, cores, g, loose, least)
             if where == FAILED:
                 return np.int64(FAILED), np.inf
             _join(prices, records, cores, g, cores.loose[where])
@@ -235,10 +236,10 @@ def regrow(prices, records, secrets, tally, cores, members, starts, kept, count,
             price = price_with(prices, records[record], box, np.inf)
             added = (size + 1) * price - size * cores.price[g]
             if added < best:
-                if not secrets.plain:
-                    _recount(secrets, tally, cores, g)
-                    count_record(secrets, tally, record)
-                    if not tally_holds(secrets, tally):
+                if not check.sizes_only:
+                    _recount(check, cores, g)
+                    add(check.tally, check.records, record)
+                    if not tally_holds(check):
                         continue
                 best = added
                 home = g

@@ -194,7 +194,7 @@ def _replace(prices, records, groups, region, pool, chosen, members, parts, box)
 
 @kernel(**BORROWED)
 def search_region(
-    prices, records, secrets, tally, cut_scratch, grow_scratch, cores, trade_scratch, graph,
+    prices, records, check, kind_of, cut_scratch, grow_scratch, cores, trade_scratch, graph,
     groups, pool, random, region, steps, temperature, width, cutting, regrowing,
 ):  # fmt: skip
     """So many steps in one region; gives by how much the total price fell.
@@ -203,8 +203,8 @@ def search_region(
     that are cut and regrown; the others are grown.
     """
     gained = 0.0
-    rivals = 1 if secrets.plain else RIVALS
-    least = max(np.int64(1), secrets.rules.smallest)
+    rivals = 1 if check.sizes_only else RIVALS
+    least = max(np.int64(1), check.rules.smallest)
     for _ in range(steps):
         dice = fraction(random)
         regrows = cutting <= dice < cutting + regrowing
@@ -224,12 +224,10 @@ def search_region(
             continue
         members = pool.members[:filled]
         if dice < cutting or chosen == 1:
-            parts, after = cut_down(
-                prices, records, secrets, tally, cut_scratch, members, 0, pool.ends
-            )
+            parts, after = cut_down(prices, records, check, cut_scratch, members, 0, pool.ends)
         elif regrows:
             parts, after = regrow(
-                prices, records, secrets, tally, cores, members, pool.starts, pool.kept,
+                prices, records, check, cores, members, pool.starts, pool.kept,
                 chosen, pool.grown, pool.ends,
             )  # fmt: skip
             if parts == FAILED:
@@ -237,21 +235,13 @@ def search_region(
             members = pool.grown[:filled]
         else:
             parts, after = grow(
-                prices,
-                records,
-                secrets,
-                tally,
-                grow_scratch,
-                random,
-                members,
-                pool.grown,
-                pool.ends,
+                prices, records, check, grow_scratch, random, members, pool.grown, pool.ends
             )
             if parts == FAILED:
                 continue
             members = pool.grown[:filled]
-            if not secrets.plain and after < HOPEFUL * before:
-                after -= polish(prices, records, secrets, trade_scratch, members, pool.ends, parts)
+            if not check.sizes_only and after < HOPEFUL * before:
+                after -= polish(prices, records, kind_of, trade_scratch, members, pool.ends, parts)
         better = before - after
         if better >= 0.0 or (temperature > 0.0 and fraction(random) < np.exp(better / temperature)):
             gained += better

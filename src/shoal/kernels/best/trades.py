@@ -46,6 +46,21 @@ def new_trade_scratch(prices, records):
     )
 
 
+def kinds_of(records):
+    """Number of each record's kind: equal where persons and all sensitive values are."""
+    columns = [records.person, *records.pair] if len(records.person) else records.columns
+    return _equal_rows(columns, records.columns.shape[1])
+
+
+def _equal_rows(columns, n):
+    """Equal numbers for equal rows, ascending with them."""
+    kind_of = np.zeros(n, dtype=np.int64)
+    for column in columns:
+        key = kind_of * (int(column.max(initial=0)) + 1) + column
+        kind_of = np.unique(key, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return kind_of
+
+
 @inner_borrowed
 def price_trades(prices, records, scratch, g, others, count):
     """Fill row g of ``scratch.cost``: its `others` with each of the records offered."""
@@ -69,14 +84,14 @@ def trade(scratch, count):
 
 
 @inner_borrowed
-def _offer(secrets, scratch, kind, members, ends, parts):
+def _offer(kind_of, scratch, kind, members, ends, parts):
     """Groups with others and a record of this kind, moved to their end: their number."""
     count = 0
     begin = 0
     for p in range(parts):
         last = ends[p] - 1
         place = begin
-        while place <= last and secrets.kind_of[members[place]] != kind:
+        while place <= last and kind_of[members[place]] != kind:
             place += 1
         if begin < last and place <= last and count < MATCHED:
             record = members[place]
@@ -90,22 +105,22 @@ def _offer(secrets, scratch, kind, members, ends, parts):
 
 
 @inner_borrowed
-def _first_of_kind(secrets, members, i):
+def _first_of_kind(kind_of, members, i):
     """Position of the first record of the same kind as the one at i."""
     first = 0
-    while secrets.kind_of[members[first]] != secrets.kind_of[members[i]]:
+    while kind_of[members[first]] != kind_of[members[i]]:
         first += 1
     return first
 
 
 @inner_borrowed
-def polish(prices, records, secrets, scratch, members, ends, parts):
+def polish(prices, records, kind_of, scratch, members, ends, parts):
     """Let the groups of a pool trade, kind after kind, in place; gives the gain."""
     gained = 0.0
     for i in range(ends[parts - 1]):
-        if _first_of_kind(secrets, members, i) < i:
+        if _first_of_kind(kind_of, members, i) < i:
             continue
-        count = _offer(secrets, scratch, secrets.kind_of[members[i]], members, ends, parts)
+        count = _offer(kind_of, scratch, kind_of[members[i]], members, ends, parts)
         if count < 2:
             continue
         for g in range(count):

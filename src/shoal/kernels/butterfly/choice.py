@@ -15,9 +15,9 @@ import numpy as np
 
 from shoal.kernels.butterfly.tree import cells_loss
 from shoal.kernels.costs import SET, Costs, range_loss
-from shoal.kernels.histogram import Records, Tally, add, reset
+from shoal.kernels.group_check import tally_holds
+from shoal.kernels.histogram import add, reset
 from shoal.kernels.jit import inner_kernel, kernel
-from shoal.kernels.rules import Rules, holds
 
 CHILDREN = 0
 OWN = 1
@@ -37,19 +37,9 @@ class Wings(NamedTuple):
     alone: np.ndarray  # uint32 (V, n): places on the curve, cell by cell in tree order, ascending
     ranks: np.ndarray  # uint32 (V, n): the same, ascending in ever larger nodes
     start: np.ndarray  # int64 (M+1,): where the records of a cell begin, in tree order
+    rows: np.ndarray  # int64 (n,): records, cell by cell in tree order; empty if sizes decide
     seen: np.ndarray  # int64 (sum of sizes,): stamp of the last run that met the value
     stamp: np.ndarray  # int64 (1,)
-
-
-class Warden(NamedTuple):
-    """What decides whether records may be a class of the body."""
-
-    rules: Rules
-    records: Records
-    tally: Tally
-    rows: np.ndarray  # int64 (n,): records, cell by cell in tree order
-    least: int
-    sizes_only: bool
 
 
 class Choice(NamedTuple):
@@ -142,38 +132,32 @@ def _make_ready(tree, wings, choice, node, spare):
 
 
 @inner_kernel
-def _may_be(warden, weight, begin, end):
+def _may_be(check, wings, weight, begin, end):
     """Whether the records of neighbouring cells may be a class."""
-    if weight < warden.least:
+    if weight < check.rules.smallest:
         return False
-    if warden.sizes_only:
+    if check.sizes_only:
         return True
-    reset(warden.tally)
+    reset(check.tally)
     for i in range(begin, end):
-        add(warden.tally, warden.records, warden.rows[i])
-    return _passes(warden)
+        add(check.tally, check.records, wings.rows[i])
+    return tally_holds(check)
 
 
 @inner_kernel
-def _passes(warden):
-    tally = warden.tally
-    return holds(warden.rules, tally.count[0], tally.histogram, tally.touched, tally.n_touched[0])
-
-
-@inner_kernel
-def _list_may_be(warden, wings, choice, node):
+def _list_may_be(check, wings, choice, node):
     """Whether the cells that a node carries may be a class."""
-    if choice.carried[node] < warden.least:
+    if choice.carried[node] < check.rules.smallest:
         return False
-    if warden.sizes_only:
+    if check.sizes_only:
         return True
-    reset(warden.tally)
+    reset(check.tally)
     place = choice.head[node]
     while place >= 0:
         for i in range(wings.start[place], wings.start[place + 1]):
-            add(warden.tally, warden.records, warden.rows[i])
+            add(check.tally, check.records, wings.rows[i])
         place = choice.following[place]
-    return _passes(warden)
+    return tally_holds(check)
 
 
 @inner_kernel
@@ -244,7 +228,7 @@ def _own_loss(tree, wings, choice, node, spare):
 
 
 @kernel
-def choose(tree, nodes, cells, costs, wings, warden, worst, choice):
+def choose(tree, nodes, cells, costs, wings, check, worst, choice):
     """Choose butterflies for all nodes; ``worst`` is the most that a record can lose.
 
     Returns the place of the first cell that the root still carries, or -1.
@@ -258,7 +242,7 @@ def choose(tree, nodes, cells, costs, wings, warden, worst, choice):
         right = tree.right[node]
         if right == 0:
             choice.ready[node] = tree.end[node] - tree.begin[node] == 1
-            if not _may_be(warden, tree.weight[node], begin, end):
+            if not _may_be(check, wings, tree.weight[node], begin, end):
                 _carry_all(tree, choice, node)
                 continue
             _drop_carried(choice, node)
@@ -266,7 +250,7 @@ def choose(tree, nodes, cells, costs, wings, warden, worst, choice):
             choice.loss[node] = _own_loss(tree, wings, choice, node, spare)
             continue
         _carry_both(choice, node, right)
-        if _list_may_be(warden, wings, choice, node):
+        if _list_may_be(check, wings, choice, node):
             count = _list_cells(tree, choice, node, part)
             ncp = cells_loss(costs, cells, part[:count], low, high, seen, stamp)
             choice.loss[node] += choice.carried[node] * ncp
@@ -276,7 +260,7 @@ def choose(tree, nodes, cells, costs, wings, warden, worst, choice):
             choice.formed[node] = choice.head[node]
             _drop_carried(choice, node)
         limit = choice.loss[node] + worst * choice.carried[node]
-        if tree.loss[node] < limit and _may_be(warden, tree.weight[node], begin, end):
+        if tree.loss[node] < limit and _may_be(check, wings, tree.weight[node], begin, end):
             own = _own_loss(tree, wings, choice, node, spare)
             if own < limit * LESS:
                 choice.loss[node], choice.kind[node] = own, OWN

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels.costs import SET, Costs, group_extent, group_loss
-from shoal.kernels.histogram import Records, Tally, add_range, reset
+from shoal.kernels.costs import SET, group_extent, group_loss
+from shoal.kernels.group_check import tally_holds
+from shoal.kernels.histogram import add_range, reset
 from shoal.kernels.jit import inner_kernel, kernel
-from shoal.kernels.rules import Rules, holds
 
 CHOICES = 16
 """Beginnings tried for the run that ends with a group: 3 lose up to 10 percent more."""
@@ -38,16 +38,6 @@ class Run(NamedTuple):
     distinct: np.ndarray  # int64 (d,): SET only
     seen: np.ndarray  # int64 (sum of sizes,): walk that last met the value
     walk: np.ndarray  # int64 (1,)
-
-
-class Judge(NamedTuple):
-    """What decides whether a run passes."""
-
-    rules: Rules
-    records: Records
-    tally: Tally
-    costs: Costs
-    matrix: np.ndarray  # int32 (d, n)
 
 
 def describe(matrix, order, offsets):
@@ -88,51 +78,48 @@ def _begin_walk(run, groups, g):
 
 
 @inner_kernel
-def _step_back(judge, groups, run, g):
+def _step_back(check, costs, matrix, groups, run, g):
     """Take group g, the one before the run, into it."""
     begin, end = groups.offsets[g], groups.offsets[g + 1]
-    add_range(judge.tally, judge.records, groups.order, begin, end)
+    add_range(check.tally, check.records, groups.order, begin, end)
     for a in range(len(run.low)):
         run.low[a] = min(run.low[a], groups.low[a, g])
         run.high[a] = max(run.high[a], groups.high[a, g])
-        if judge.costs.form[a] != SET:
+        if costs.form[a] != SET:
             continue
         for i in range(begin, end):
-            value = judge.costs.start[a] + judge.matrix[a, groups.order[i]]
+            value = costs.start[a] + matrix[a, groups.order[i]]
             if run.seen[value] != run.walk[0]:
                 run.seen[value] = run.walk[0]
                 run.distinct[a] += 1
 
 
 @kernel
-def cheapest_runs(judge, groups, run, budget, opt, first):
+def cheapest_runs(check, costs, matrix, groups, run, budget, opt, first):
     """Cheapest merge of the first 0..G groups, and where the last run of each begins.
 
     A prefix that cannot be merged into passing runs is infinitely dear. Returns
     False if the budget, in records walked over, ran out before the end.
     """
-    tally = judge.tally
     opt[0] = 0.0
     for g in range(len(groups.offsets) - 1):
         opt[g + 1] = np.inf
-        reset(tally)
+        reset(check.tally)
         _begin_walk(run, groups, g)
         tried = 0
         wait = 0  # a long run that fails is not asked again at every step
         j = g
         while j >= 0 and tried < CHOICES:
-            _step_back(judge, groups, run, j)
+            _step_back(check, costs, matrix, groups, run, j)
             wait -= 1
             if opt[j] == np.inf or (wait > 0 and j > 0):
                 pass
-            elif not holds(
-                judge.rules, tally.count[0], tally.histogram, tally.touched, tally.n_touched[0]
-            ):
+            elif not tally_holds(check):
                 wait = (g - j) // PATIENCE
             else:
                 tried += 1
                 size = groups.offsets[g + 1] - groups.offsets[j]
-                total = opt[j] + size * group_loss(judge.costs, run)
+                total = opt[j] + size * group_loss(costs, run)
                 if total < opt[g + 1]:
                     opt[g + 1] = total
                     first[g + 1] = j

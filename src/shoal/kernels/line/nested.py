@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels.jit import inner_kernel, kernel
-from shoal.kernels.papers.frontier import NONE, count_down, largest_count, new_ranking
+from shoal.kernels.line.ranking import NONE, count_down, largest_count, new_ranking
 
 
 class Waiting(NamedTuple):

@@ -4,9 +4,9 @@ import numpy as np
 
 from shoal.kernels.butterfly.tree import cells_loss, open_node, reach, stack_children
 from shoal.kernels.costs import SET
+from shoal.kernels.group_check import tally_holds
 from shoal.kernels.histogram import add, reset
 from shoal.kernels.jit import inner_kernel, kernel
-from shoal.kernels.rules import holds
 
 LARGE = 8
 """Classes of more than so many times k records are not searched for neighbours."""
@@ -113,15 +113,13 @@ def node_losses(cells, costs, tree, nodes, losses):
 
 
 @kernel
-def nodes_hold(tree, nodes, rules, records, tally, good):
+def nodes_hold(tree, nodes, check, good):
     """Fill ``good[node]``: whether its records satisfy all models as one class."""
     for node in range(nodes):
-        reset(tally)
+        reset(check.tally)
         for i in range(tree.begin[node], tree.end[node]):
-            add(tally, records, tree.order[i])
-        good[node] = holds(
-            rules, tally.count[0], tally.histogram, tally.touched, tally.n_touched[0]
-        )
+            add(check.tally, check.records, tree.order[i])
+        good[node] = tally_holds(check)
 
 
 @inner_kernel

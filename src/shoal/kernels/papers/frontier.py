@@ -21,17 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels.jit import inner_kernel, kernel
-
-NONE = np.int32(-1)
-
-
-class Ranking(NamedTuple):
-    """The values by the number of their unassigned records, kept sorted in constant time."""
-
-    count: np.ndarray  # int32 (m,): unassigned records of each value
-    ranked: np.ndarray  # int32 (m,): values by count, the largest first
-    rank: np.ndarray  # int32 (m,): where each value is in `ranked`
-    at_least: np.ndarray  # int32 (levels + 2,): how many values have c records or more
+from shoal.kernels.line.ranking import NONE, count_down, largest_count, new_ranking
 
 
 class Buckets(NamedTuple):
@@ -56,17 +46,6 @@ class Frontier(NamedTuple):
     heap: np.ndarray  # int32 (n,)
     size: np.ndarray  # int64 (1,)
     held: np.ndarray  # int32 (n,): records popped for the group that is being tried
-
-
-def new_ranking(value, values):
-    """`Ranking` of records with these values, codes 0..values-1."""
-    count = np.bincount(value, minlength=values).astype(np.int32)
-    levels = int(count.max(initial=0))
-    of_level = np.bincount(count, minlength=levels + 2)
-    ranked = np.argsort(-count, kind="stable").astype(np.int32)
-    rank = np.empty(values, dtype=np.int32)
-    rank[ranked] = np.arange(values, dtype=np.int32)
-    return Ranking(count, ranked, rank, np.cumsum(of_level[::-1])[::-1].astype(np.int32))
 
 
 def new_buckets(value, ranking):
@@ -146,26 +125,6 @@ def pop_front(buckets, frontier):
         if buckets.front[buckets.value[record]] == record:
             return record
     return NONE
-
-
-@inner_kernel
-def largest_count(ranking):
-    """Unassigned records of the most frequent value."""
-    return np.int64(ranking.count[ranking.ranked[0]])
-
-
-@kernel
-def count_down(ranking, value):
-    """One record less of this value: it changes places with the last of its count."""
-    last = ranking.at_least[ranking.count[value]] - 1
-    other = ranking.ranked[last]
-    here = ranking.rank[value]
-    ranking.ranked[here] = other
-    ranking.rank[other] = here
-    ranking.ranked[last] = value
-    ranking.rank[value] = last
-    ranking.at_least[ranking.count[value]] -= 1
-    ranking.count[value] -= 1
 
 
 @inner_kernel
@@ -320,16 +279,3 @@ def frontier_groups(value, values, l, spot=None):
     spot = np.zeros(0) if spot is None else spot
     groups = fill_groups(ranking, buckets, frontier, l, spot, order, offsets)
     return order, offsets[: groups + 1].copy()
-
-
-@kernel
-def all_different(value, order, offsets, seen):
-    """Whether no group has a value twice, and every record is in one; `seen` is -1 per value."""
-    there = np.zeros(len(value), dtype=np.bool_)
-    for g in range(len(offsets) - 1):
-        for i in range(offsets[g], offsets[g + 1]):
-            if seen[value[order[i]]] == g or there[order[i]]:
-                return False
-            seen[value[order[i]]] = g
-            there[order[i]] = True
-    return offsets[-1] == len(value)

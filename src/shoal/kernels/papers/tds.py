@@ -9,18 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels.histogram import Records, Tally, add, reset
+from shoal.kernels.group_check import tally_holds
+from shoal.kernels.histogram import add, reset
 from shoal.kernels.jit import BORROWED, inner_borrowed, kernel
-from shoal.kernels.rules import Rules, holds
-
-
-class Judge(NamedTuple):
-    """What decides whether a class may stay as it is."""
-
-    rules: Rules
-    records: Records
-    tally: Tally
-    sizes_only: bool  # no model is about sensitive values
 
 
 class Gathered(NamedTuple):
@@ -64,46 +55,39 @@ def gather(part, class_of, gathered):
 
 
 @inner_borrowed
-def _allowed(judge):
-    tally = judge.tally
-    return holds(judge.rules, tally.count[0], tally.histogram, tally.touched, tally.n_touched[0])
-
-
-@inner_borrowed
-def _reached(judge):
+def _reached(tally, by_value):
     """The k that the tallied class reaches or, with models of sensitive values, the l."""
-    tally = judge.tally
     largest = np.int64(1)
-    if not judge.sizes_only:
+    if by_value:
         for i in range(tally.n_touched[0]):
             largest = max(largest, tally.histogram[tally.touched[i]])
     return tally.count[0] / largest
 
 
 @kernel(**BORROWED)
-def reached_by_all(judge, n):
+def reached_by_all(check, by_value, n):
     """Whether all records as one class are allowed, and what they reach."""
-    reset(judge.tally)
+    reset(check.tally)
     for row in range(n):
-        add(judge.tally, judge.records, row)
-    return _allowed(judge), _reached(judge)
+        add(check.tally, check.records, row)
+    return tally_holds(check), _reached(check.tally, by_value)
 
 
 @kernel(**BORROWED)
-def judge_children(gathered, found, codes, child, judge):
+def check_children(gathered, found, codes, child, check, by_value):
     """Whether every class may be divided by ``child`` (of each code), and the least reached."""
     least = np.inf
     for i in range(found):
         begin, end = gathered.offsets[i], gathered.offsets[i + 1]
-        reset(judge.tally)
+        reset(check.tally)
         for j in range(begin, end):
             row = gathered.rows[j]
-            add(judge.tally, judge.records, row)
+            add(check.tally, check.records, row)
             if j + 1 == end or child[codes[gathered.rows[j + 1]]] != child[codes[row]]:
-                if not _allowed(judge):
+                if not tally_holds(check):
                     return False, 0.0
-                least = min(least, _reached(judge))
-                reset(judge.tally)
+                least = min(least, _reached(check.tally, by_value))
+                reset(check.tally)
     return True, least
 
 
@@ -131,8 +115,8 @@ def _accumulate(least, broken):
 
 
 @kernel(**BORROWED)
-def judge_splits(gathered, found, codes, low, judge, broken, least):
-    """Judge all divisions of a block in two, between code c and c + 1.
+def check_splits(gathered, found, codes, low, check, by_value, broken, least):
+    """Check all divisions of a block in two, between code c and c + 1.
 
     ``low`` is the first code of the block. ``broken`` (its codes), all 0, gets at
     ``c - low`` the number of sides, over all classes, that break a rule if the
@@ -143,11 +127,11 @@ def judge_splits(gathered, found, codes, low, judge, broken, least):
     for i in range(found):
         begin, end = gathered.offsets[i], gathered.offsets[i + 1]
         for step in (1, -1):  # the lower sides, which grow upwards, then the upper ones
-            reset(judge.tally)
+            reset(check.tally)
             j = begin if step == 1 else end - 1
             code = codes[gathered.rows[j]] - low
             while True:
-                add(judge.tally, judge.records, gathered.rows[j])
+                add(check.tally, check.records, gathered.rows[j])
                 j += step
                 if not begin <= j < end:
                     break
@@ -156,8 +140,8 @@ def judge_splits(gathered, found, codes, low, judge, broken, least):
                     continue
                 first = min(code, following)
                 last = max(code, following) - 1
-                if _allowed(judge):
-                    _lower(least, first, last, _reached(judge))
+                if tally_holds(check):
+                    _lower(least, first, last, _reached(check.tally, by_value))
                 else:
                     broken[first] += 1
                     broken[last + 1] -= 1

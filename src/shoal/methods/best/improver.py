@@ -30,9 +30,9 @@ from shoal.kernels.best.search import (
     new_pool,
     search_region,
 )
-from shoal.kernels.best.tally import new_tally, secrets_of
-from shoal.kernels.best.trades import new_trade_scratch
+from shoal.kernels.best.trades import kinds_of, new_trade_scratch
 from shoal.kernels.curve import keys_along
+from shoal.kernels.group_check import for_another_thread, new_group_check
 from shoal.kernels.random import random_state
 from shoal.kernels.sorting import order_of_keys
 from shoal.kernels.threads import on_threads
@@ -102,9 +102,9 @@ class Improver:
         self.scale = whole.n * float(table.costs.weight.sum())
         self.prices = prices_of(table.costs)
         self.records = np.ascontiguousarray(table.codes.T)
-        values = np.ascontiguousarray(table.sensitive_codes.T)
-        self.secrets = secrets_of(rules_for(whole.codebook, models), values, table.person)
-        self.least = max(1, int(self.secrets.rules.smallest))
+        self.check = new_group_check(table, rules_for(whole.codebook, models))
+        self.kind_of = kinds_of(self.check.records)
+        self.least = max(1, int(self.check.rules.smallest))
         self.regions = 1 if table.n <= FEW else REGIONS
         self.mean = float(self.least)
         self.rounds = 0
@@ -123,14 +123,13 @@ class Improver:
         n = self.table.n
         members = np.arange(n, dtype=np.int64)
         ends = np.empty(n + 1, dtype=np.int64)
-        tally = new_tally(self.secrets)
-        common = (self.prices, self.records, self.secrets, tally)
+        common = (self.prices, self.records, self.check)
         cut_scratch = new_cut_scratch(self.prices, n)
         parts = cut_tree(*common, cut_scratch, members, LEAF * self.least, ends)
         largest = int(np.diff(ends[:parts], prepend=0).max())
         out, out_ends = np.empty(n, dtype=np.int64), np.empty(n + 1, dtype=np.int64)
         draft = np.empty(largest, dtype=np.int64), np.empty(largest + 1, dtype=np.int64)
-        grow_scratch = new_grow_scratch(self.prices, self.secrets, largest)
+        grow_scratch = new_grow_scratch(self.prices, self.check.rules, largest)
         groups = rebuild_parts(
             *common, cut_scratch, grow_scratch, random_state(self.seed), TRIES, members, ends,
             parts, *draft, out, out_ends,
@@ -145,7 +144,7 @@ class Improver:
     @property
     def pace(self) -> float:
         """Microseconds of a step on two cores: measured on Adult at k = 5 and 50, l = 2 to 7."""
-        if self.secrets.plain:
+        if self.check.sizes_only:
             step = 1.4 + 0.165 * self.least
         else:
             pooled = (2 + self._valued_width) / 2 * self.mean
@@ -217,9 +216,9 @@ class Improver:
 
     def _new_scratch(self, records: int) -> tuple[Any, ...]:
         return (
-            new_tally(self.secrets),
+            for_another_thread(self.check),
             new_cut_scratch(self.prices, records),
-            new_grow_scratch(self.prices, self.secrets, records),
+            new_grow_scratch(self.prices, self.check.rules, records),
             new_cores(self.prices, WIDEST, records),
             new_trade_scratch(self.prices, records),
             new_pool(records),
@@ -228,7 +227,7 @@ class Improver:
     def _round(self, steps: int, share: float) -> None:
         graph = self._near()
         used = self.groups.head != NONE
-        plain = self.secrets.plain
+        plain = self.check.sizes_only
         hot = (HEAT if plain else VALUED_HEAT) * (1.0 - share) ** 2 * self.total / self.table.n
         self._divide(used)
         moves = (WIDTH, CUTTING, REGROWING)
@@ -239,15 +238,15 @@ class Improver:
         lane = self._lane() if trades else _NO_LANE
 
         def work(region: int) -> float:
-            tally, cut_scratch, grow_scratch, cores, trade_scratch, pool = self._scratch[region]
+            check, cut_scratch, grow_scratch, cores, trade_scratch, pool = self._scratch[region]
             random = random_state(self.seed, self.rounds, region)
             gained: float = search_region(
-                self.prices, self.records, self.secrets, tally, cut_scratch, grow_scratch, cores,
+                self.prices, self.records, check, self.kind_of, cut_scratch, grow_scratch, cores,
                 trade_scratch, graph, self.groups, pool, random, region, each, hot, *moves,
             )  # fmt: skip
             if trades:
                 gained += exchange_region(
-                    self.prices, self.records, self.secrets, trade_scratch, self.groups, lane,
+                    self.prices, self.records, self.kind_of, trade_scratch, self.groups, lane,
                     random, region, trades,
                 )  # fmt: skip
             return gained
@@ -261,7 +260,7 @@ class Improver:
         order = self._orders[(self.rounds + 1) % len(self._orders)]
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
-        lane: Ids = lane_of(self.secrets.kind_of, place[self._near().point])
+        lane: Ids = lane_of(self.kind_of, place[self._near().point])
         return lane
 
     def _divide(self, used: NDArray[np.bool_]) -> None:
@@ -287,7 +286,7 @@ class Improver:
     def _find_neighbours(self) -> Graph:
         point, _ = self.table.class_ids()
         members = Partition.from_group_ids(point)
-        points = self.records[members.order[members.offsets[:-1]]]
+        points = self.records[members.firsts]
         curve = self._sorted if self._stars else self._curve
         rng = np.random.default_rng(self.seed)
         near, distance = no_neighbours(len(points), NEAR)

@@ -67,7 +67,7 @@ class StarProgramme:
         codes, size = table.sensitive_columns()[0]
         kind, _ = class_ids([*table.columns(), (codes, size)], table.n)
         self.kinds = Partition.from_group_ids(kind)
-        first = self.kinds.order[self.kinds.offsets[:-1]]
+        first = self.kinds.firsts
         cell, price, starts = cells_of_patterns(table.take(first))
         key = cell.T.astype(np.int64) * size + codes[first][:, None]
         pairs, pair = np.unique(key, return_inverse=True)

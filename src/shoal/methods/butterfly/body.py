@@ -10,12 +10,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.encoding.classes import first_of_each
 from shoal.encoding.codebook import SPAN
 from shoal.encoding.table import EncodedTable, Partition
-from shoal.kernels.butterfly.choice import Warden, Wings, assign, choose, new_choice
+from shoal.kernels.butterfly.choice import Wings, assign, choose, new_choice
 from shoal.kernels.butterfly.tree import Cells, grow, new_tree
+from shoal.kernels.group_check import new_group_check
 from shoal.kernels.grouping import sort_by_id
-from shoal.kernels.histogram import tally_inputs
 from shoal.kernels.threads import on_threads
 from shoal.methods.butterfly.division import holding, least
 from shoal.methods.butterfly.wings import ButterflyInputs
@@ -39,8 +40,8 @@ def body_first(inputs: ButterflyInputs) -> Partition:
     wings = _wings(inputs, place[of_cell], cells.weight[tree.order])
     choice = new_choice(nodes, len(place))
     worst = float(sum(c.weight for c in table.qi))
-    warden = _warden(inputs, place[of_cell], asked)
-    left = choose(tree, nodes, cells, body.costs, wings, warden, worst, choice)
+    check = new_group_check(table, rules_for(table.codebook, division.everyone))
+    left = choose(tree, nodes, cells, body.costs, wings, check, worst, choice)
     group = np.empty(len(place), dtype=np.int64)
     assign(tree, choice, group)
     if left >= 0:
@@ -51,10 +52,8 @@ def body_first(inputs: ButterflyInputs) -> Partition:
 def _cells(body: EncodedTable) -> tuple[Ids, Cells]:
     """Cell of each record, and the cells."""
     ids, count = body.class_ids()
-    some = np.empty(count, dtype=np.int64)
-    some[ids] = np.arange(body.n)
     weight = np.bincount(ids, minlength=count).astype(np.int64)
-    return ids, Cells(np.ascontiguousarray(body.codes[:, some]), weight)
+    return ids, Cells(np.ascontiguousarray(body.codes[:, first_of_each(ids, count)]), weight)
 
 
 def _wings(inputs: ButterflyInputs, place: Ids, weight: Ids) -> Wings:
@@ -76,19 +75,12 @@ def _wings(inputs: ButterflyInputs, place: Ids, weight: Ids) -> Wings:
     costs = inputs.table.select(private).costs
     k = np.array([wing.k for wing in division.wings], dtype=np.int64)
     start = np.append(0, np.cumsum(weight))
+    rows = np.empty(0 if inputs.sizes_only else n, dtype=np.int64)
+    if not inputs.sizes_only:
+        sort_by_id(place, np.empty(len(weight) + 1, dtype=np.int64), rows)
     seen = np.zeros(int(costs.size.sum()), dtype=np.int64)
     stamp = np.zeros(1, dtype=np.int64)
-    return Wings(costs, first, codes, k, alone, alone.copy(), start, seen, stamp)
-
-
-def _warden(inputs: ButterflyInputs, place: Ids, asked: int) -> Warden:
-    table = inputs.table
-    rows = np.empty(0 if inputs.sizes_only else table.n, dtype=np.int64)
-    if not inputs.sizes_only:
-        sort_by_id(place, np.empty(int(place.max()) + 2, dtype=np.int64), rows)
-    records, tally = tally_inputs(table)
-    rules = rules_for(table.codebook, inputs.division.everyone)
-    return Warden(rules, records, tally, rows, asked, inputs.sizes_only)
+    return Wings(costs, first, codes, k, alone, alone.copy(), start, rows, seen, stamp)
 
 
 def _without_left_overs(

@@ -133,8 +133,7 @@ def _share(division: Division, butterflies: Butterflies) -> float:
     parted = np.zeros(len(sizes), dtype=np.bool_)
     for wing in division.wings:
         groups = butterflies.recoding.partitions[wing.attributes[0]]
-        firsts = groups.order[groups.offsets[:-1]]
-        parted |= np.bincount(nodes[firsts], minlength=len(sizes)) > 1
+        parted |= np.bincount(nodes[groups.firsts], minlength=len(sizes)) > 1
     return float(sizes[parted].sum() / len(nodes))
 
 

@@ -169,7 +169,7 @@ def _merged(table: EncodedTable, line: Partition, nodes: Ids, models: Sequence[M
     if any(isinstance(m, TCloseness) for m in models):
         return merge_along(line, _fenced(table, nodes), models)
     parts = []
-    for begin, end in pairwise(_bounds(nodes[line.order[line.offsets[:-1]]])):
+    for begin, end in pairwise(_bounds(nodes[line.firsts])):
         offsets = line.offsets[begin : end + 1]
         rows = line.order[offsets[0] : offsets[-1]]
         alone = Partition(np.arange(len(rows)), offsets - offsets[0])
@@ -259,7 +259,7 @@ def _units_along(table: EncodedTable, nodes: Ids, units: Partition) -> Partition
     ends = np.concatenate(_boxes(table, units))
     twice = EncodedTable.of(list(zip(2 * table.qi, ends, strict=True)), n=units.groups)
     curve = curve_of(twice).order
-    place = _within(nodes[units.order[units.offsets[:-1]]], curve)
+    place = _within(nodes[units.firsts], curve)
     sizes = units.sizes[place]
     offsets = np.append(0, np.cumsum(sizes))
     shift = np.repeat(units.offsets[place] - offsets[:-1], sizes)
@@ -268,7 +268,7 @@ def _units_along(table: EncodedTable, nodes: Ids, units: Partition) -> Partition
 
 def _cheapest(table: EncodedTable, line: Partition, nodes: Ids, k: int) -> Partition:
     """The cheapest cut of a line of units into groups of at least k records."""
-    along = nodes[line.order[line.offsets[:-1]]]
+    along = nodes[line.firsts]
     bounds = _bounds(along)
     begin = np.repeat(bounds[:-1], np.diff(bounds))
     units = units_of(table.costs, table.codes, line.order, line.offsets, begin)

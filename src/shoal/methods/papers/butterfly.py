@@ -20,9 +20,9 @@ from shoal.encoding.codebook import SPAN
 from shoal.encoding.table import EncodedTable, Partition
 from shoal.kernels.butterfly.tree import Cells, Tree, new_tree
 from shoal.kernels.costs import attribute_losses
-from shoal.kernels.cuts import Guard, carve, new_scratch, pack
+from shoal.kernels.cuts import carve, new_scratch, pack
 from shoal.kernels.dp import best_offsets
-from shoal.kernels.histogram import tally_inputs
+from shoal.kernels.group_check import new_group_check
 from shoal.kernels.papers.butterfly import (
     grow_at_medians,
     nearest_within,
@@ -88,7 +88,7 @@ def _grown(inputs: ButterflyInputs, seen: EncodedTable) -> _PricedTree:
     body = _class_losses(table.select(inputs.division.body), tree, nodes)
     good = np.ones(nodes, dtype=np.bool_)
     if not inputs.sizes_only:
-        nodes_hold(tree, nodes, rules_for(table.codebook, everyone), *tally_inputs(table), good)
+        nodes_hold(tree, nodes, new_group_check(table, rules_for(table.codebook, everyone)), good)
     return _PricedTree(tree, nodes, body, _class_losses(table, tree, nodes), good)
 
 
@@ -193,7 +193,7 @@ class _Builder:
         self.cutter = None
         if inputs.inner == "mondrian":
             alike = seen.select(self.wing.attributes)
-            self.cutter = _Cutter(alike, self.wing.models, inputs.sizes_only, tree.order)
+            self.cutter = _Cutter(alike, self.wing.models, tree.order)
             return
         curve = inputs.curves[v]
         self.codes = np.ascontiguousarray(self.table.codes[:, curve])
@@ -221,13 +221,10 @@ class _Builder:
 class _Cutter:
     """Mondrian inside nodes of the tree, one after the other, in place."""
 
-    def __init__(
-        self, table: EncodedTable, models: tuple[Model, ...], sizes_only: bool, order: Ids
-    ) -> None:
+    def __init__(self, table: EncodedTable, models: tuple[Model, ...], order: Ids) -> None:
         self.costs, self.order = table.costs, order
         self.rows = pack(np.ascontiguousarray(table.codes[:, order]), table.costs.size)
-        records, tally = tally_inputs(table.take(order))
-        self.guard = Guard(rules_for(table.codebook, models), records, tally, sizes_only, False)
+        self.check = new_group_check(table.take(order), rules_for(table.codebook, models))
         self.scratch = new_scratch(table.costs.size)
         self.waiting = np.empty((2, 2), dtype=np.int64)
 
@@ -236,6 +233,6 @@ class _Cutter:
         rows = self.rows
         rows.first[begin:end] = False
         grain = len(self.order) + 1
-        carve(rows, self.costs, self.guard, self.scratch, begin, end, grain, self.waiting)
+        carve(rows, self.costs, self.check, False, self.scratch, begin, end, grain, self.waiting)
         place = (rows.words[rows.word[-1], begin:end] >> rows.shift[-1]) & rows.mask[-1]
         return self.order[place], np.append(np.flatnonzero(rows.first[begin:end]), end - begin)

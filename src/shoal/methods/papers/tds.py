@@ -19,17 +19,16 @@ from shoal.encoding.codebook import SET, SPAN, Attribute
 from shoal.encoding.table import Domain, EncodedTable, Partition, Recoding
 from shoal.errors import InfeasibleError
 from shoal.kernels.costs import range_losses
+from shoal.kernels.group_check import new_group_check
 from shoal.kernels.grouping import sort_by_id
-from shoal.kernels.histogram import tally_inputs
 from shoal.kernels.papers.tds import (
     Gauge,
-    Judge,
     bits_of_children,
     bits_of_splits,
+    check_children,
+    check_splits,
     divide,
     gather,
-    judge_children,
-    judge_splits,
     new_gathered,
     reached_by_all,
 )
@@ -112,8 +111,8 @@ class _Block:
     high: int
     children: Integers | None
     """Where the blocks begin that it can be divided into; None: anywhere, in two."""
-    judged: int = -1
-    """After how many steps its divisions were last judged."""
+    checked: int = -1
+    """After how many steps its divisions were last checked."""
 
 
 class _Axis:
@@ -192,10 +191,9 @@ class _Cut:
     def __init__(self, table: EncodedTable, models: Sequence[Model], options: TDSOptions) -> None:
         self.table = table
         self.options = options
-        records, tally = tally_inputs(table)
-        rules, sizes_only = rules_for(table.codebook, models), not needs_sensitive(models)
-        self.judge = Judge(rules, records, tally, sizes_only)
-        self.safe, self.reached = reached_by_all(self.judge, table.n)
+        self.check = new_group_check(table, rules_for(table.codebook, models))
+        self.by_value = needs_sensitive(models)
+        self.safe, self.reached = reached_by_all(self.check, self.by_value, table.n)
         self.steps = 0
         self.class_of = np.zeros(table.n, dtype=np.int64)
         self.classes = 1
@@ -222,10 +220,10 @@ class _Cut:
                 return False
             axis = next(x for x in reversed(self.axes) if x.start <= best)
             block = axis.block_of[best - axis.start]
-            if block.judged >= axis.changed:
+            if block.checked >= axis.changed:
                 self._divide(axis, block, best)
                 return True
-            self._judge(axis, block)
+            self._check(axis, block)
 
     def _best(self) -> int:
         """The division of the highest score, as far as is known; -1 if none is open."""
@@ -237,7 +235,7 @@ class _Cut:
         return best if best >= 0 and known[best] >= 0 else -1
 
     def _begin(self, axis: _Axis, low: int, high: int) -> None:
-        """A new block with its divisions, which are still to be judged."""
+        """A new block with its divisions, which are still to be checked."""
         block = _Block(low, high, children_of(axis.column, low, high, axis.levels))
         axis.block_of[low : high + 1] = [block] * (high + 1 - low)
         self.open[axis.start + low : axis.start + high + 1] = False
@@ -248,7 +246,7 @@ class _Cut:
             self.level[places] = np.inf
             self.open[places] = True
 
-    def _judge(self, axis: _Axis, block: _Block) -> None:
+    def _check(self, axis: _Axis, block: _Block) -> None:
         """Find out which divisions of a block are allowed, and what they reach."""
         codes, places = axis.codes, axis.places(block)
         found = gather(axis.records(block), self.class_of, self.gathered)
@@ -256,15 +254,19 @@ class _Cut:
             count = block.high - block.low
             broken = np.zeros(count + 1, dtype=np.int64)
             least = np.full((count.bit_length(), count), np.inf)
-            judge_splits(self.gathered, found, codes, block.low, self.judge, broken, least)
+            check_splits(
+                self.gathered, found, codes, block.low, self.check, self.by_value, broken, least
+            )
             self.open[places] &= broken[:-1] == 0
             self.level[places] = least[0]
         else:
             child = axis.child_of(block.children)
-            allowed, least = judge_children(self.gathered, found, codes, child, self.judge)
+            allowed, least = check_children(
+                self.gathered, found, codes, child, self.check, self.by_value
+            )
             self.open[places] = allowed
             self.level[places] = least
-        block.judged = self.steps
+        block.checked = self.steps
 
     def _divide(self, axis: _Axis, block: _Block, place: int) -> None:
         """Take a step: divide a block and the classes in it."""
