@@ -15,7 +15,7 @@ import shoal
 SOURCE = Path(shoal.__file__).parent
 
 LAYERS = [
-    ["_version", "errors", "effort", "kernels", "progress"],
+    ["_version", "errors", "effort", "kernels", "model_settings", "progress"],
     ["policy", "hierarchy", "io"],
     ["encoding", "datasets"],
     ["models", "metrics"],
@@ -29,7 +29,7 @@ LAYERS = [
 ]
 LAYER_OF = {name: depth for depth, names in enumerate(LAYERS) for name in names}
 
-VERIFICATION_MAY_KNOW = {"errors", "policy", "encoding", "models"}
+VERIFICATION_MAY_KNOW = {"errors", "policy", "model_settings", "encoding", "models"}
 
 
 def modules():

@@ -107,11 +107,11 @@ class TestOptimal:
     def test_integer_programmes_find_the_same(self, table, models):
         if not passes(table, models)([list(range(table.n))]):
             return
-        judge = attributes.Judge(table, models)
+        evidence = attributes.Evidence(table, models)
         free = tuple(range(len(table.qi)))
         weights = [round(c.weight) + 1 for c in table.qi]
-        first = attributes._lattice(judge, free, weights)
-        second = attributes._hitting_sets(judge, free, weights)
+        first = attributes._lattice(evidence, free, weights)
+        second = attributes._hitting_sets(evidence, free, weights)
         assert sum(weights[a] for a in first) == sum(weights[a] for a in second)
 
     def test_attributes_that_divide_alike_are_one(self):

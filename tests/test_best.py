@@ -18,9 +18,8 @@ from shoal.encoding.table import EncodedTable
 from shoal.engines.memory.partition import partition
 from shoal.errors import ShoalError
 from shoal.methods.base import Outcome
-from shoal.methods.tp import Jury
 from shoal.metrics.loss import gcp
-from shoal.models import models_of
+from shoal.models import TableModels, models_of
 from shoal.plan import Plan
 from shoal.policy import Policy
 
@@ -58,7 +57,7 @@ def valid(table: EncodedTable, policy: Policy, outcome: Outcome) -> None:
     assert sorted(groups.order.tolist()) == list(range(table.n))
     assert (groups.sizes > 0).all()
     ids = np.repeat(np.arange(groups.groups), groups.sizes)
-    assert Jury(table, models_of(policy)).passes(groups.order, ids).all()
+    assert TableModels(table, models_of(policy)).satisfied(groups.order, ids).all()
 
 
 def loss(table: EncodedTable, outcome: Outcome) -> float:

@@ -16,13 +16,24 @@ from hypothesis import strategies as st
 
 import naive_models as naive
 from columns import about, encoded_table, sensitive_column, sensitive_of
-from shoal.encoding.table import EncodedTable
+from model_examples import (
+    EVERY_MODEL,
+    EXAMPLES,
+    NUMBERS,
+    RECORDS_ONLY,
+    ROWS,
+    WHOLE,
+    applicable,
+    kernel_verdicts,
+    make_example,
+    one_class,
+)
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.kernels import rules as kernel
+from shoal.model_settings import MODEL_OPTIONS, MODEL_SETTINGS, READINGS
 from shoal.models import (
     KE,
     MODELS,
-    READINGS,
     AlphaK,
     DistinctL,
     EntropyL,
@@ -36,7 +47,6 @@ from shoal.models import (
     closeness,
     histograms,
     largest_l,
-    model_from,
     needs_sensitive,
     rules_for,
     sizes_only,
@@ -45,73 +55,7 @@ from shoal.models import (
     whole_table_only,
 )
 from shoal.models.exact import at_most, limited
-
-# --- tables ------------------------------------------------------------------------------
-
-NUMBERS = np.array([1.0, 2.0, 5.0, 7.5, np.nan])
-
-
-@dataclasses.dataclass
-class Example:
-    """A small table with a nominal and a numeric sensitive column, cut into classes."""
-
-    ids: np.ndarray
-    table: EncodedTable
-
-    def histograms(self):
-        return table_histograms(self.table, self.ids)
-
-    def naive_classes(self, column):
-        sensitive = sensitive_of(self.table)[column]
-        persons = self.table.person if self.table.person is not None else range(self.table.n)
-        values = sensitive.codes.tolist()
-        if sensitive.numbers is not None:
-            values = [None if np.isnan(x) else x for x in sensitive.numbers[values]]
-        classes = [[] for _ in range(self.ids.max() + 1)]
-        for e, person, value in zip(self.ids, persons, values, strict=True):
-            classes[e].append((person, value))
-        return classes
-
-
-def make_example(rows, persons):
-    """Rows of (class, nominal code, number code, person); classes are renumbered densely."""
-    ids, nominal, number, person = (np.array(c) for c in zip(*rows, strict=True))
-    ids = np.unique(ids, return_inverse=True)[1].astype(np.int64)
-    columns = (
-        sensitive_column("disease", "categorical", nominal.astype(np.int32), list("abcde"), False),
-        sensitive_column("pay", "numeric", number.astype(np.int32), list("12345"), True, NUMBERS),
-    )
-    who = person.astype(np.int32) if persons else None
-    return Example(ids, encoded_table(len(rows), (), columns, who))
-
-
-ROWS = st.lists(
-    st.tuples(st.integers(0, 3), st.integers(0, 4), st.integers(0, 4), st.integers(0, 8)),
-    min_size=1,
-    max_size=40,
-)
-EXAMPLES = st.builds(make_example, ROWS, st.booleans())
-RECORDS_ONLY = st.builds(make_example, ROWS, st.just(False))
-
-WHOLE = st.integers(1, 5)
-TENTHS = st.integers(0, 10).map(lambda n: Fraction(n, 10))
-EVERY_MODEL = st.one_of(
-    WHOLE.map(KAnonymity),
-    WHOLE.map(FrequencyL),
-    WHOLE.map(DistinctL),
-    WHOLE.map(UniqueDistinctL),
-    st.one_of(WHOLE.map(Fraction), st.fractions(1, 5, max_denominator=8)).map(EntropyL),
-    st.builds(RecursiveL, st.sampled_from([Fraction(1, 2), Fraction(1), Fraction(5, 2)]), WHOLE),
-    st.builds(AlphaK, TENTHS.filter(bool), WHOLE),
-    st.one_of(TENTHS, st.fractions(0, 1, max_denominator=12)).map(TCloseness),
-    st.builds(KE, WHOLE, st.sampled_from([Fraction(0), Fraction(1), Fraction(11, 2)])),
-)
-
-
-def applicable(model, example):
-    """Index and histograms of the sensitive columns that a model looks at."""
-    return [(s, h) for s, h in enumerate(example.histograms()) if model.applies(h)]
-
+from shoal.policy import Policy
 
 # --- the vectorised models against the definitions ---------------------------------------
 
@@ -248,24 +192,6 @@ def test_union_with_persons_can_lose_frequency_l():
 
 
 # --- the kernel --------------------------------------------------------------------------
-
-
-def kernel_verdicts(rules, example):
-    """`kernel.holds` for every class, each histogram built from scratch."""
-    rng = np.random.default_rng(0)
-    person = example.table.person
-    if person is None:
-        person = np.arange(example.table.n)
-    for e in range(example.ids.max() + 1):
-        rows = np.flatnonzero(example.ids == e)
-        histogram = np.zeros(rules.start[-1], dtype=np.int64)
-        for s, column in enumerate(sensitive_of(example.table)):
-            pairs = set(zip(person[rows], column.codes[rows], strict=True))
-            for _, code in pairs:
-                histogram[rules.start[s] + code] += 1
-        touched = rng.permutation(np.flatnonzero(histogram))
-        n = len(np.unique(person[rows]))
-        yield kernel.holds(rules, n, histogram, touched, len(touched))
 
 
 def assert_kernel_agrees(example, models):
@@ -443,11 +369,6 @@ def test_models_about_values_refuse_sizes_only():
 # --- particular cases --------------------------------------------------------------------
 
 
-def one_class(*counts, ordered=False):
-    codes = np.repeat(np.arange(len(counts)), counts)
-    return histograms(np.zeros(len(codes), dtype=int), codes, len(counts), ordered=ordered)
-
-
 def test_entropy_at_ties():
     assert EntropyL.of(4).holds(one_class(2, 2, 2, 2)).all()
     dyadic = one_class(4, 1, 1, 1, 1)  # two bits, not uniform
@@ -477,7 +398,7 @@ def test_unique_allows_the_unavoidable_leftover_only():
     codes = np.array([0, 1, 2, 0, 1, 2, 3])
     classes = histograms(ids, codes, 4)
     assert UniqueDistinctL(3).holds(classes).all()
-    assert UniqueDistinctL(3).residual_classes(classes) == 1
+    assert UniqueDistinctL(3).finding(classes).facts == {"residual_classes": 1}
     two_odd = histograms(np.array([0, 0, 0, 1, 1, 1]), np.array([0, 1, 2, 0, 1, 2]), 3)
     assert UniqueDistinctL(2).holds(two_odd).tolist() == [False, False]
     assert UniqueDistinctL(2).level(two_odd) == 3
@@ -559,12 +480,23 @@ def test_registry():
         assert model.name == name
         assert model.summary and len(model.summary) < 80
         assert model.option in {"k", "l", "t", "alpha", "e"}
-    assert set(READINGS) == {"frequency", "distinct", "entropy", "recursive", "unique"}
+    readings = [model.reading for model in MODELS.values() if model.option == "l"]
+    assert readings == list(READINGS) == ["frequency", "distinct", "entropy", "recursive", "unique"]
+
+
+def test_settings_ask_for_every_model_and_are_options_and_policy_fields():
+    options = {model.option for model in MODELS.values()}
+    assert options <= set(MODEL_SETTINGS) == set(MODEL_OPTIONS)
+    fields = list(Policy.model_fields)
+    first = fields.index("k")
+    assert tuple(fields[first : first + len(MODEL_SETTINGS)]) == MODEL_SETTINGS
+    with pytest.raises(TypeError, match="unexpected settings m"):
+        build_models(k=2, m=3)
 
 
 @given(EVERY_MODEL)
 def test_parameters_survive_a_manifest(model):
-    again = model_from(model.name, json.loads(json.dumps(model.parameters())))
+    again = MODELS[model.name].of(**json.loads(json.dumps(model.parameters())))
     assert again == model
     assert hash(again) == hash(model)
 
@@ -635,13 +567,6 @@ def test_build_models_refuses(options, message):
     with pytest.raises(PolicyError) as caught:
         build_models(**options)
     assert str(caught.value) == message
-
-
-def test_model_from_refuses():
-    with pytest.raises(PolicyError, match="expected one of k-anonymity, frequency-l"):
-        model_from("m-anonymity", {})
-    with pytest.raises(PolicyError, match="model t-closeness: unexpected or missing parameters"):
-        model_from("t-closeness", {"k": 3})
 
 
 def test_build_models_order():

@@ -25,22 +25,21 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from shoal.effort import EffortName
 from shoal.errors import PolicyError
+from shoal.model_settings import ModelSettings
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-__all__ = ["Kind", "Layout", "Policy", "Reader", "Reading", "RecodingName", "SuppressBy"]
+__all__ = ["Kind", "Layout", "Policy", "Reader", "RecodingName", "SuppressBy"]
 
 Kind = Literal["numeric", "date", "ordinal", "categorical"]
-Reading = Literal["frequency", "distinct", "entropy", "recursive", "unique"]
 Layout = Literal["cells", "bounds"]
 RecodingName = Literal["generalise", "suppress"]
 SuppressBy = Literal["drop", "star"]
 Number = int | float
 
-MODEL_SETTINGS = ("k", "l", "l_reading", "c", "t", "alpha", "e")
 ROLES = ("identifier", "qi", "sensitive", "plain")
 SECONDS_IN = {"s": 1, "m": 60, "h": 3600}
 
@@ -66,10 +65,8 @@ class Reader(BaseModel):
         return value
 
 
-class Policy(BaseModel):
-    """Everything a run needs besides the data. Frozen; validated on entry."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+class Roles(BaseModel):
+    """Which column is what, and for whom."""
 
     identifier: tuple[str, ...] = Field((), description="columns that name a person: dropped")
     qi: tuple[str, ...] = Field((), description="quasi-identifiers: generalised")
@@ -82,15 +79,14 @@ class Policy(BaseModel):
     )
     collusion_k: int | None = Field(None, description="k for all readers together")
 
-    k: int | None = Field(None, description="k-anonymity: at least k records a class")
-    l: int | float | Literal["auto"] | None = Field(  # noqa: E741
-        None, description="l-diversity; auto: the largest that the table allows"
-    )
-    l_reading: Reading = Field("frequency", description="what l-diversity means")
-    c: Number | None = Field(None, description="the c of recursive (c,l)-diversity")
-    t: Number | None = Field(None, description="t-closeness")
-    alpha: Number | None = Field(None, description="the alpha of (alpha,k)-anonymity")
-    e: Number | None = Field(None, description="the e of (k,e)-anonymity")
+
+class Policy(ModelSettings, Roles):
+    """Everything a run needs besides the data. Frozen; validated on entry.
+
+    Its settings come in this order: roles, models, and what follows.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     max_loss: Number | None = Field(None, description="largest loss: search the strongest k or l")
     search: Literal["k", "l"] = Field("k", description="what max_loss makes as large as it can")
@@ -419,7 +415,6 @@ def _line_of(text: str, names: list[str]) -> str:
 
 
 KINDS: tuple[str, ...] = get_args(Kind)
-READINGS: tuple[str, ...] = get_args(Reading)
 LAYOUTS: tuple[str, ...] = get_args(Layout)
 RECODINGS: tuple[str, ...] = get_args(RecodingName)
 SUPPRESSIONS: tuple[str, ...] = get_args(SuppressBy)

@@ -6,8 +6,6 @@ the cheapest group of the family around a record costs, any class with the recor
 costs too. `docs/bounds.md` has the proofs.
 """
 
-# ruff: noqa: E741  (l is the word for it)
-
 from __future__ import annotations
 
 import math
@@ -20,12 +18,9 @@ from numpy.typing import NDArray
 
 from shoal.encoding.codebook import SensitiveAttribute
 from shoal.encoding.table import EncodedTable
-from shoal.models import AlphaK, DistinctL, EntropyL, FrequencyL, Model, RecursiveL, TCloseness
+from shoal.models import Model
 
 __all__ = ["Family", "families"]
-
-MARGIN = 1e-9
-"""Shares that come from logarithms are widened by this."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +49,7 @@ def families(table: EncodedTable, models: Sequence[Model], moving: bool) -> tupl
     for s, (column, counts) in enumerate(zip(book.sensitive, book.sensitive_counts, strict=True)):
         if (capped := _capped(s, column, counts, models, size, moving)) is not None:
             found.append(capped)
-        if (values := max((_distinct(model) for model in models), default=1)) > 1:
+        if (values := max((model.distinct_asked for model in models), default=1)) > 1:
             once = np.ones(column.size, dtype=np.int64)
             found.append(Family(values, s, once, dual=False))
     if not any(family.dual for family in found):
@@ -73,55 +68,10 @@ def _capped(
     """The family in which no value has more than its share, rounded up to whole records."""
     shares = [Fraction(1)] * column.size
     for model in models:
-        limits = _shares(model, counts, column.ordered, moving)
+        limits = model.largest_shares(counts, column.ordered, moving)
         shares = [min(pair) for pair in zip(shares, limits, strict=True)]
     present = [share for share, count in zip(shares, counts, strict=True) if count]
     largest = max(present, default=Fraction(1))
     size = max(size, math.ceil(1 / largest)) if largest > 0 else size
     caps = np.array([math.ceil(size * share) for share in shares], dtype=np.int64)
     return Family(size, index, np.maximum(caps, 1)) if (caps < size).any() else None
-
-
-def _shares(model: Model, counts: NDArray[np.int64], ordered: bool, moving: bool) -> list[Fraction]:
-    """The share of a class that each value can have at most."""
-    everything = [Fraction(1)] * len(counts)
-    if isinstance(model, FrequencyL):
-        return [Fraction(1, model.l)] * len(counts)
-    if isinstance(model, AlphaK):
-        return [model.alpha] * len(counts)
-    if isinstance(model, RecursiveL):  # r_1 < c * (n - r_1), as the tail leaves r_1 out
-        return [model.c / (1 + model.c) if model.l > 1 else min(model.c, Fraction(1))] * len(counts)
-    if isinstance(model, EntropyL):
-        return [_entropy_share(model.l, int(np.count_nonzero(counts)))] * len(counts)
-    if isinstance(model, TCloseness) and not moving:
-        # ordered: p - q of one value is the difference of two cumulated ones
-        farthest = model.t * max(1, int(np.count_nonzero(counts)) - 1) if ordered else model.t
-        total = max(1, int(counts.sum()))
-        return [min(Fraction(1), Fraction(int(c), total) + farthest) for c in counts]
-    return everything
-
-
-def _entropy_share(l: Fraction, values: int) -> Fraction:
-    """A share above which the rest cannot make up for: its entropy is the largest if uniform."""
-    if l <= 1 or values < 2:
-        return Fraction(1)
-    wanted = math.log(l.numerator) - math.log(l.denominator) - MARGIN
-    low, high = 1 / values, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        rest = 1 - middle
-        entropy = -middle * math.log(middle)
-        if rest > 0:
-            entropy += rest * (math.log(values - 1) - math.log(rest))
-        if entropy >= wanted:
-            low = middle
-        else:
-            high = middle
-    return min(Fraction(1), Fraction(high) + Fraction(MARGIN))
-
-
-def _distinct(model: Model) -> int:
-    """How many different values a class has at least."""
-    if isinstance(model, DistinctL | RecursiveL):
-        return model.l
-    return math.ceil(model.l) if isinstance(model, EntropyL) else 1

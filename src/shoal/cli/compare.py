@@ -20,7 +20,7 @@ from shoal.cli.settings import (
     split_names,
 )
 from shoal.errors import PolicyError
-from shoal.policy import READINGS
+from shoal.model_settings import READINGS
 
 if TYPE_CHECKING:
     from shoal.explore.comparison import Comparison

@@ -10,7 +10,8 @@ import click
 
 from shoal.effort import EFFORTS
 from shoal.errors import PolicyError
-from shoal.policy import KINDS, READINGS, RECODINGS, SUPPRESSIONS, Policy
+from shoal.model_settings import MODEL_OPTIONS, ModelOption
+from shoal.policy import KINDS, RECODINGS, SUPPRESSIONS, Policy
 
 __all__ = [
     "attribute_options",
@@ -44,20 +45,12 @@ def column_options(command: Command) -> Command:
 
 def model_options(command: Command) -> Command:
     """Privacy models."""
-    return _with(
-        command,
-        click.option("-k", type=int, help="At least k records in every class."),
-        click.option(
-            "-l", metavar="L|auto", help="l-diversity of the sensitive columns; auto: the largest."
-        ),
-        click.option(
-            "--l-reading", type=click.Choice(READINGS), help="What l-diversity means. [frequency]"
-        ),
-        click.option("-c", type=float, help="The c of recursive (c,l)-diversity."),
-        click.option("-t", type=float, help="t-closeness."),
-        click.option("--alpha", type=float, help="The alpha of (alpha,k)-anonymity."),
-        click.option("-e", type=float, help="The e of (k,e)-anonymity."),
-    )
+    return _with(command, *(_model_option(option) for option in MODEL_OPTIONS.values()))
+
+
+def _model_option(option: ModelOption) -> Callable[[Command], Command]:
+    kind = click.Choice(option.choices) if option.choices else option.type
+    return click.option(option.flag, type=kind, metavar=option.metavar, help=option.help)
 
 
 def effort_options(command: Command) -> Command:
@@ -208,8 +201,9 @@ def policy_from(options: dict[str, Any]) -> Policy:
             given[name] = pairs(name, given[name])
     given["reader"] = readers(given.get("reader", ()), given.pop("reader_k", ()))
     given["l"] = None if given.get("l") is None else diversity(given["l"])
-    for name in ("c", "t", "alpha", "e"):
-        given[name] = number(given.get(name))
+    for name, option in MODEL_OPTIONS.items():
+        if option.type is float:
+            given[name] = number(given.get(name))
     for name in ("weight", "coarsen"):
         given[name] = numbers(name, given.get(name))
     if given.get("option"):

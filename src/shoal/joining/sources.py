@@ -186,7 +186,7 @@ def _for_readers(policy: Policy, k: int | None) -> list[Asked]:
 
 
 def _k_of(models: Iterable[Model]) -> int | None:
-    return next((model.k for model in models if isinstance(model, KAnonymity)), None)
+    return next((model.k_asked for model in models if model.k_asked is not None), None)
 
 
 def _sizes_asked(policy: Policy) -> list[KAnonymity]:

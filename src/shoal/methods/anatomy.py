@@ -20,7 +20,7 @@ from shoal.errors import InfeasibleError
 from shoal.kernels.anatomy.buckets import draw_groups
 from shoal.kernels.grouping import sort_by_id
 from shoal.methods.base import Method, Options, Outcome, Run
-from shoal.models import READINGS, Model
+from shoal.models import Model
 
 __all__ = ["Anatomy"]
 
@@ -45,7 +45,7 @@ class Anatomy(Method[Options]):
     ) -> str | None:
         """Exact quasi-identifiers cannot be k-anonymous."""
         for model in models:
-            if not isinstance(model, tuple(READINGS.values())):
+            if model.option != "l":
                 return f"publishes exact quasi-identifiers and promises l only, not {model}"
         return super().refusal(models, options, **asked)
 

@@ -11,8 +11,8 @@ suppressed attributes hit all minimal failing sets, found one after the other.)
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -28,12 +28,7 @@ from shoal.kernels.attributes.lattice import (
     subset_sums,
 )
 from shoal.methods.base import Method, Options, Outcome, Run
-from shoal.models import (
-    ClassHistograms,
-    KAnonymity,
-    sizes_only,
-    table_histograms,
-)
+from shoal.models import TableModels, needs_sensitive, satisfied_classes
 from shoal.models.base import Model
 
 __all__ = ["Attributes", "Found", "fewest_suppressed"]
@@ -98,17 +93,17 @@ def fewest_suppressed(table: EncodedTable, models: Sequence[Model]) -> Found:
     values of suppressed attributes; then the attributes that come first are kept.
     A class that passes must still pass with more records (`Method.grows_classes`).
     """
-    judge = Judge(table, models)
-    bundles = {b[0]: b for b in _bundles(table) if not judge.against(b[:1])}
+    evidence = Evidence(table, models)
+    bundles = {b[0]: b for b in _bundles(table) if not evidence.against(b[:1])}
     free = [a for bundle in bundles.values() for a in bundle]
     prizes = _prizes([table.qi[a].weight for a in free], [table.qi[a].size for a in free])
     prize = dict(zip(free, prizes, strict=True))
     search = _lattice if len(bundles) <= LARGEST_LATTICE else _hitting_sets
-    kept = search(judge, tuple(bundles), [sum(prize[a] for a in b) for b in bundles.values()])
-    return Found(tuple(sorted(a for first in kept for a in bundles[first])), judge.tests)
+    kept = search(evidence, tuple(bundles), [sum(prize[a] for a in b) for b in bundles.values()])
+    return Found(tuple(sorted(a for first in kept for a in bundles[first])), evidence.tests)
 
 
-class Judge:
+class Evidence:
     """Tests sets of kept attributes, and finds what speaks against them.
 
     Equal rows are one point where sizes are all that counts. Class sizes are
@@ -117,18 +112,15 @@ class Judge:
 
     def __init__(self, table: EncodedTable, models: Sequence[Model]) -> None:
         self.table = table
-        self.models = tuple(models)
         self.k = min(table.n, max([1, *(m.smallest_class for m in models)]))
-        self.by_size = table.person is None and all(isinstance(m, KAnonymity) for m in models)
+        self.by_size = table.person is None and not needs_sensitive(models)
         ids, count = table.class_ids()
         self.record = first_of_each(ids, count)
         self.weight = np.bincount(ids, minlength=count).astype(np.int64)
         self.codes = np.ascontiguousarray(table.codes[:, self.record].T)
         self.rarity = self._rarities()
         self.tests = 0
-        self.whole: list[ClassHistograms] = list(
-            table_histograms(table, np.zeros(table.n, dtype=np.int64))
-        )
+        self.asked = TableModels(table, models)
 
     def _rarities(self) -> NDArray[np.float64]:
         """Sum of the log frequencies of each point's values: the rarest speak against most."""
@@ -160,12 +152,7 @@ class Judge:
     def _failing_models(self, kept: Sequence[int]) -> list[int]:
         """Points of the smallest classes that fail a model."""
         ids, count = class_ids(self.table.columns(kept), self.table.n)
-        passes = np.ones(count, dtype=np.bool_)
-        columns = table_histograms(self.table, ids)
-        for model, classes in _judged(
-            self.models, columns, sizes_only(ids, person=self.table.person)
-        ):
-            passes &= model.holds(classes)
+        passes = satisfied_classes(self.table, self.asked.models, ids)
         failing = np.flatnonzero(~passes)
         sizes = np.bincount(ids, minlength=count)
         chosen = failing[np.argsort(sizes[failing], kind="stable")[:WITNESSES]]
@@ -195,53 +182,47 @@ class Judge:
             return True
         if self.by_size:
             return False
-        one = np.zeros(len(rows), dtype=np.int64)
-        part = self.table.select(()).take(rows)
-        columns = [
-            replace(h, table=whole.total)
-            for h, whole in zip(table_histograms(part, one), self.whole, strict=True)
-        ]
-        size = sizes_only(one, person=part.person)
-        judged = _judged(self.models, columns, size)
-        return not all(bool(model.holds(classes).all()) for model, classes in judged)
+        return not self.asked.satisfied_by(rows)
 
 
-def _lattice(judge: Judge, free: tuple[int, ...], prizes: Sequence[int]) -> tuple[int, ...]:
+def _lattice(evidence: Evidence, free: tuple[int, ...], prizes: Sequence[int]) -> tuple[int, ...]:
     """Best set by a flag for every set, from the most worth keeping to the first that passes."""
     allowed = np.ones(1 << len(free), dtype=np.bool_)
     order = np.argsort(-subset_sums(prizes), kind="stable")
-    columns = np.ascontiguousarray(judge.codes[:, list(free)].T)
-    weight = judge.weight.astype(np.int32)
+    columns = np.ascontiguousarray(evidence.codes[:, list(free)].T)
+    weight = evidence.weight.astype(np.int32)
     masks, counts = np.empty(len(weight), np.int32), np.empty(len(allowed), np.int32)
     place = 0
     while True:
         mask = int(order[place])
         kept = _members(mask, free)
-        witnesses = judge.against(kept)
+        witnesses = evidence.against(kept)
         if not witnesses:
             return kept
         for point, for_size in witnesses:
             if for_size:
                 agreements(columns, point, weight, masks, counts)
-                forbid_small(counts, judge.k, allowed)
+                forbid_small(counts, evidence.k, allowed)
             else:
-                conflict = judge.conflict(kept, point)
+                conflict = evidence.conflict(kept, point)
                 forbid_supersets(sum(1 << free.index(a) for a in conflict), allowed)
         place = next_allowed(order, allowed, place)
         assert place < len(order)  # the whole table satisfies the models
 
 
-def _hitting_sets(judge: Judge, free: tuple[int, ...], prizes: Sequence[int]) -> tuple[int, ...]:
+def _hitting_sets(
+    evidence: Evidence, free: tuple[int, ...], prizes: Sequence[int]
+) -> tuple[int, ...]:
     """Best set by integer programmes: suppress the cheapest that hits all known conflicts."""
     from scipy.optimize import LinearConstraint, milp
 
     conflicts: dict[tuple[int, ...], None] = {}
     kept = free
     shuffle = np.random.default_rng(0).permutation
-    while witnesses := judge.against(kept):
+    while witnesses := evidence.against(kept):
         for point, _ in witnesses:
-            conflicts[judge.conflict(kept, point)] = None
-            conflicts[judge.conflict(kept, point, shuffle(kept).tolist())] = None
+            conflicts[evidence.conflict(kept, point)] = None
+            conflicts[evidence.conflict(kept, point, shuffle(kept).tolist())] = None
         rows = np.array([[a in conflict for a in free] for conflict in conflicts], dtype=float)
         solved = milp(
             np.array(prizes, dtype=float) / max(prizes),
@@ -262,16 +243,6 @@ def _bundles(table: EncodedTable) -> list[tuple[int, ...]]:
         division = class_ids(table.columns([a]), table.n)[0].astype(np.int32).tobytes()
         bundles[division] = (*bundles.get(division, ()), a)
     return list(bundles.values())
-
-
-def _judged(
-    models: Sequence[Model], columns: Sequence[ClassHistograms], sizes: ClassHistograms
-) -> Iterator[tuple[Model, ClassHistograms]]:
-    """Each model with every histogram it has something to say about."""
-    for model in models:
-        for classes in columns if model.about_sensitive else (sizes,):
-            if model.applies(classes):
-                yield model, classes
 
 
 def _all(parts: Sequence[NDArray[np.bool_]], n: int) -> NDArray[np.bool_]:

@@ -24,7 +24,6 @@ are merged, or the release is refused where the model wants values not to repeat
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -56,18 +55,7 @@ from shoal.methods.base import Method, Options, Outcome, Run
 from shoal.methods.hilbert import curve_of
 from shoal.methods.merging import merge_along
 from shoal.metrics.loss import gcp
-from shoal.models import (
-    AlphaK,
-    DistinctL,
-    EntropyL,
-    FrequencyL,
-    KAnonymity,
-    Model,
-    RecursiveL,
-    sizes_only,
-    table_histograms,
-    whole_table_only,
-)
+from shoal.models import Model, satisfied_classes, whole_table_only
 
 __all__ = ["BSGI", "BSGIOptions", "First", "Search", "Select"]
 
@@ -171,23 +159,11 @@ class BSGI(Method[BSGIOptions]):
         return Outcome(Recoding.single(merged[best], len(table.qi)), facts)
 
 
-def values_asked(model: Model) -> int:
-    """How many different values, once each, make a group satisfy the model; 1 if it asks none."""
-    if isinstance(model, AlphaK):
-        return math.ceil(1 / model.alpha)
-    if isinstance(model, RecursiveL):  # 1 < c * (values - l + 1)
-        return max(model.l, math.floor(model.l - 1 + 1 / model.c) + 1)
-    if isinstance(model, FrequencyL | DistinctL):
-        return model.l
-    return math.ceil(model.l) if isinstance(model, EntropyL) else 1
-
-
 def _implied(models: Sequence[Model], task: _Task) -> bool:
     """Whether all groups of the task satisfy all models."""
-    kinds = (KAnonymity, AlphaK, FrequencyL, DistinctL, EntropyL, RecursiveL)
     return all(
-        isinstance(m, kinds)
-        and max(values_asked(m), m.smallest_class) <= task.l
+        m.values_enough is not None
+        and max(m.values_enough, m.smallest_class) <= task.l
         and (task.different or not m.about_sensitive)
         for m in models
     )
@@ -195,7 +171,7 @@ def _implied(models: Sequence[Model], task: _Task) -> bool:
 
 def _tasks(table: EncodedTable, models: Sequence[Model], order: Ids) -> list[_Task]:
     """Groups of different values, or of nearest records, or both to choose from."""
-    asked = max([1, *(values_asked(m) for m in models)])
+    asked = max([1, *(m.values_enough or 1 for m in models)])
     least = max([1, *(m.smallest_class for m in models)])
     different = _task(table, order, True, asked)
     if asked > 1 and (whole_table_only(models) or _implied(models, different)):
@@ -337,7 +313,8 @@ def turns(block: Block, first: First, seed: tuple[int, int]) -> NDArray[np.int32
 def _refuse_what_is_left(task: _Task, found: _Found, models: Sequence[Model]) -> None:
     """Unique distinct l-diversity allows for fewer than l residual records, and no repeats."""
     for model in whole_table_only(models):
-        enough = task.l >= values_asked(model)
+        asked = model.values_enough or 1
+        enough = task.l >= asked
         residual = task.block.n - found.count * task.l
         if enough and residual < task.l and (found.groups >= 0).all():
             continue
@@ -345,7 +322,7 @@ def _refuse_what_is_left(task: _Task, found: _Found, models: Sequence[Model]) ->
         most = [int(np.bincount(codes).max()) for codes in among]
         blocking = task.names[int(np.argmax(most))]
         raise InfeasibleError(
-            f"method bsgi: expected groups of {values_asked(model)} records that differ in "
+            f"method bsgi: expected groups of {asked} records that differ in "
             f"{' and '.join(task.names)} at once; got {residual} records that no such "
             f"group was found for, blocked by {blocking}: ask for a smaller l, or for "
             "l_reading = frequency, which lets values repeat"
@@ -413,12 +390,7 @@ def _groups_that_fail(
 ) -> Ids:
     """Groups of the classes in which a model fails, class by class."""
     ids = classes[partition.group_ids()]
-    columns = table_histograms(table, ids)
-    sizes = sizes_only(ids, person=table.person)
-    holds = np.ones(int(classes.max()) + 1, dtype=np.bool_)
-    for model in models:
-        for histogram in columns if model.about_sensitive else (sizes,):
-            holds &= model.holds(histogram)
+    holds = satisfied_classes(table, models, ids)
     by_class: Ids = np.argsort(classes, kind="stable")
     fail: Ids = by_class[~holds[classes[by_class]]]
     return fail

@@ -42,15 +42,13 @@ from shoal.kernels.fulldomain.rollup import (
 from shoal.kernels.histogram import Records, tally_inputs
 from shoal.methods.levels import AttributeLevels, Blocks
 from shoal.models import (
-    KE,
     ClassHistograms,
-    DistinctL,
-    FrequencyL,
-    KAnonymity,
     Model,
+    TableModels,
+    known_sizes,
     needs_sensitive,
     rules_for,
-    table_histograms,
+    satisfied,
 )
 
 __all__ = ["Search"]
@@ -75,13 +73,13 @@ class Search:
         models: Sequence[Model],
         attribute_levels: Sequence[AttributeLevels],
     ) -> None:
-        self.judge = _Judge(table, models)
+        self.test = _ClassTest(table, models)
         self.free = [a for a, each in enumerate(attribute_levels) if len(each.blocks) > 1]
         self.attributes = len(attribute_levels)
         free_levels = [attribute_levels[a] for a in self.free]
         self.shape = tuple(len(r.blocks) for r in free_levels)
         self.levels, self.lattice = _flattened(free_levels, self.shape)
-        self.tuples, lowest = _distinct(table, self.free, self.judge)
+        self.tuples, lowest = _distinct(table, self.free, self.test)
         self.store = _Store(lowest, len(self.free))
         self.marks = np.full(math.prod(self.shape), OPEN, dtype=np.uint8)
         self.checked = 0
@@ -127,14 +125,14 @@ class Search:
         ids = np.empty(len(source.size), dtype=np.int64)
         count = number_classes(self.levels, self.tuples, source.example, node, ids)
         size = np.empty(count, dtype=np.int64)
-        large = sum_by_class(ids, source.size, size) >= self.judge.rules.smallest
+        large = sum_by_class(ids, source.size, size) >= self.test.rules.smallest
         keep = count <= WORTH_KEEPING * len(ids)
         passes = bool(large)
-        if keep or (large and not self.judge.by_size):
-            classes = _rolled(source, ids, size, self.judge.bearer_count)
+        if keep or (large and not self.test.by_size):
+            classes = _rolled(source, ids, size, self.test.bearer_count)
             if keep:
                 self.store.keep(node, classes)
-            passes = passes and self.judge.accepts(classes)
+            passes = passes and self.test.accepts(classes)
         if passes:
             self.sizes[number] = (int(size @ size), count)
         return passes
@@ -149,7 +147,7 @@ class Search:
         return self.sizes[number]
 
 
-class _Judge:
+class _ClassTest:
     """Whether classes satisfy the models, from their histograms."""
 
     def __init__(self, table: EncodedTable, models: Sequence[Model]) -> None:
@@ -157,7 +155,7 @@ class _Judge:
         self.models = tuple(models)
         self.rules = rules_for(table.codebook, models)
         self.by_size = table.person is None and not needs_sensitive(models)
-        self.exact = all(isinstance(m, KAnonymity | FrequencyL | DistinctL | KE) for m in models)
+        self.exact = all(m.exact_rules for m in models)
         """Whether the kernel's rules are the models to the letter, not a little stricter."""
         records, self.tally = tally_inputs(table)
         columns = [] if self.by_size else table.sensitive_columns()
@@ -172,8 +170,7 @@ class _Judge:
             pair=np.ascontiguousarray(records.pair[:, first]) if persons else records.pair,
             start=records.start,
         )
-        whole = table_histograms(table, np.zeros(table.n, dtype=np.int64))
-        self.totals = [histogram.total for histogram in whole]
+        self.totals = TableModels(table, models).totals
 
     def accepts(self, classes: Frequencies) -> bool:
         """Whether every class satisfies every model; all are large enough."""
@@ -186,26 +183,29 @@ class _Judge:
 
     def _holds(self, classes: Frequencies, number: int) -> bool:
         """Whether a class satisfies the models after all: kernels fail what floats cannot tell."""
+        columns = [self._histogram(classes, number, s) for s in range(len(self.table.sensitive))]
+        return bool(
+            satisfied(self.models, known_sizes(classes.size[number : number + 1]), columns).all()
+        )
+
+    def _histogram(self, classes: Frequencies, number: int, s: int) -> ClassHistograms:
+        """One class as the models read it, for one sensitive column."""
+        column = self.table.sensitive[s]
         points = slice(classes.offsets[number], classes.offsets[number + 1])
-        for s, column in enumerate(self.table.sensitive):
-            counts = np.zeros(column.size, dtype=np.int64)
-            values = self.bearers.columns[s, classes.bearer[points]]
-            np.add.at(counts, values, classes.weight[points])
-            values = np.flatnonzero(counts)
-            histogram = ClassHistograms(
-                sizes=classes.size[number : number + 1],
-                offsets=np.array([0, len(values)]),
-                values=values,
-                counts=counts[values],
-                domain=column.size,
-                ordered=column.ordered,
-                numbers=column.numbers,
-                table=self.totals[s],
-            )
-            for model in self.models:
-                if model.applies(histogram) and not model.holds(histogram).all():
-                    return False
-        return True
+        counts = np.zeros(column.size, dtype=np.int64)
+        values = self.bearers.columns[s, classes.bearer[points]]
+        np.add.at(counts, values, classes.weight[points])
+        values = np.flatnonzero(counts)
+        return ClassHistograms(
+            sizes=classes.size[number : number + 1],
+            offsets=np.array([0, len(values)]),
+            values=values,
+            counts=counts[values],
+            domain=column.size,
+            ordered=column.ordered,
+            numbers=column.numbers,
+            table=self.totals[s],
+        )
 
 
 class _Store:
@@ -263,11 +263,11 @@ def _flattened(
 
 
 def _distinct(
-    table: EncodedTable, free: Sequence[int], judge: _Judge
+    table: EncodedTable, free: Sequence[int], test: _ClassTest
 ) -> tuple[NDArray[np.int32], Frequencies]:
     """The distinct tuples of codes, one a row, and the frequency set of the lowest node."""
     ids, count = class_ids(table.columns(free), table.n)
-    pairs, points = class_ids([(ids, count), (judge.bearer, judge.bearer_count)], table.n)
+    pairs, points = class_ids([(ids, count), (test.bearer, test.bearer_count)], table.n)
     first = first_of_each(pairs, points)
     order = np.argsort(ids[first], kind="stable")
     first = first[order]
@@ -275,7 +275,7 @@ def _distinct(
         example=np.arange(count, dtype=np.int32),
         size=np.bincount(ids, minlength=count).astype(np.int64),
         offsets=np.searchsorted(ids[first], np.arange(count + 1)).astype(np.int64),
-        bearer=judge.bearer[first].astype(np.int32),
+        bearer=test.bearer[first].astype(np.int32),
         weight=np.bincount(pairs, minlength=points)[order].astype(np.int64),
     )
     rows = first_of_each(ids, count)

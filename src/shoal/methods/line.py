@@ -10,7 +10,6 @@ neighbours along the line.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -24,13 +23,7 @@ from shoal.kernels.line.ranking import all_different
 from shoal.methods.base import Options
 from shoal.methods.merging import merge_along
 from shoal.metrics.loss import gcp
-from shoal.models import (
-    AlphaK,
-    FrequencyL,
-    KAnonymity,
-    largest_l,
-    needs_sensitive,
-)
+from shoal.models import largest_l, needs_sensitive
 from shoal.models.base import Model
 
 __all__ = ["LineOptions", "group_line", "partition_line"]
@@ -140,9 +133,11 @@ def _diversity(
     """The sensitive column that is hardest to spread over groups, and how many values to each.
 
     None if no model asks for different values, or the records (as opposed to
-    persons) do not have them: then neighbours are merged.
+    persons) do not have them: then neighbours are merged. So they are for readings
+    of l-diversity without a cap, which let a value repeat more often: a cut serves
+    them better (distinct l = 5 on Adult: a third of the loss).
     """
-    l = max([1, *(_values_asked(m) for m in models)])
+    l = max([1, *(m.values_by_cap for m in models)])
     if l == 1 or not table.sensitive:
         return None, 1
     best = [largest_l(np.bincount(codes)) for codes in table.sensitive_codes]
@@ -150,23 +145,12 @@ def _diversity(
     return (table.sensitive_columns()[tightest], l) if l <= best[tightest] else (None, 1)
 
 
-def _values_asked(model: Model) -> int:
-    """How many different values, once each, a group needs at least to satisfy the model.
-
-    The other readings of l-diversity let a value repeat more often: a cut with
-    merged neighbours serves them better (distinct l = 5 on Adult: a third of the loss).
-    """
-    if isinstance(model, AlphaK):
-        return math.ceil(1 / model.alpha)
-    return model.l if isinstance(model, FrequencyL) else 1
-
-
 def _only_l_asked(table: EncodedTable, models: Sequence[Model], l: int) -> bool:
     """Whether l or more different values to a group are all that is asked."""
     return (
         table.person is None
         and len(table.sensitive) == 1
-        and all(isinstance(m, KAnonymity | FrequencyL | AlphaK) for m in models)
+        and all(m.size_and_cap for m in models)
         and max(m.smallest_class for m in models) <= l
     )
 

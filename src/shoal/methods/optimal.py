@@ -28,7 +28,7 @@ from shoal.methods.exact import (
     subsets,
 )
 from shoal.methods.hilbert import Hilbert, HilbertOptions
-from shoal.models import AlphaK, FrequencyL, KAnonymity, Model, UniqueDistinctL
+from shoal.models import Model
 
 __all__ = ["Optimal", "OptimalOptions"]
 
@@ -97,14 +97,9 @@ def _counts(table: EncodedTable, models: Sequence[Model]) -> tuple[int, int] | N
     """
     k, l = 1, 1
     for model in models:
-        if isinstance(model, KAnonymity):
-            k = max(k, model.k)
-        elif isinstance(model, FrequencyL) and not isinstance(model, UniqueDistinctL):
-            l = max(l, model.l)
-        elif isinstance(model, AlphaK) and model.alpha.numerator == 1:
-            k, l = max(k, model.k), max(l, model.alpha.denominator)
-        else:
+        if not (model.size_and_cap and model.local and model.cap.numerator == 1):
             return None
+        k, l = max(k, model.k_asked or 1), max(l, model.values_by_cap)
     counted = table.person is None and (l == 1 or len(table.sensitive) == 1)
     return (k, l) if counted else None
 

@@ -22,18 +22,10 @@ from numpy.typing import NDArray
 from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.kernels.tp import residue as kernels
 from shoal.methods.base import Method, Options, Outcome, Run
-from shoal.models import (
-    AlphaK,
-    FrequencyL,
-    KAnonymity,
-    histograms,
-    largest_l,
-    sizes_only,
-    table_histograms,
-)
+from shoal.models import TableModels, largest_l
 from shoal.models.base import Model
 
-__all__ = ["TP", "Jury", "Separated", "separate", "three_phases"]
+__all__ = ["TP", "Separated", "separate", "three_phases"]
 
 Rows = NDArray[np.int64]
 
@@ -133,14 +125,14 @@ def separate(table: EncodedTable, models: Sequence[Model]) -> Separated:
     codes, values, l, exact = _diversity(table, models)
     ids, groups = table.class_ids()
     found = three_phases(ids, groups, codes, values, l)
-    alike = all(isinstance(m, KAnonymity | FrequencyL | AlphaK) for m in models)
+    alike = all(m.size_and_cap for m in models)
     smallest = max([1, *(m.smallest_class for m in models)])
     alone = table.person is None and len(table.sensitive) <= 1
     if exact and alike and alone and smallest <= l:
         return replace(found, proven=True)
     least = max(_in_small_groups(ids, smallest), found.least if exact else 0)
     if not (alike and alone and smallest <= l):
-        found = _dissolve(found, Jury(table, models))
+        found = _dissolve(found, TableModels(table, models))
     return replace(found, least=least)
 
 
@@ -196,80 +188,31 @@ def _diversity(
     It is not where alpha is no 1/l (then a stricter l is taken), or persons are
     counted, not records: such a run proves nothing about other releases.
     """
-    asked = max([1, *(_values_asked(m) for m in models)])
+    asked = max([1, *(m.values_by_cap for m in models)])
     if asked == 1 or not table.sensitive:
         return np.zeros(table.n, dtype=np.int32), 1, 1, table.person is None
     reach = [largest_l(np.bincount(codes)) for codes in table.sensitive_codes]
     codes, size = table.sensitive_columns()[int(np.argmin(reach))]
-    rounded = all(
-        isinstance(m, AlphaK) and m.alpha.numerator > 1 for m in models if _values_asked(m) == asked
-    )
+    rounded = all(m.cap.numerator > 1 for m in models if m.values_by_cap == asked)
     l = min(asked, *reach)  # with persons the records alone may reach less
     return codes, size, l, not rounded and table.person is None
 
 
-def _values_asked(model: Model) -> int:
-    """The l of frequency l-diversity that makes the model's share of a value certain."""
-    if isinstance(model, AlphaK):
-        return math.ceil(1 / model.alpha)
-    return model.l if isinstance(model, FrequencyL) else 1
-
-
-class Jury:
-    """Judges groups of some records of a table by all models, exactly."""
-
-    def __init__(self, table: EncodedTable, models: Sequence[Model]) -> None:
-        self.table, self.models = table, models
-        self.totals = [
-            np.bincount(codes, minlength=size).astype(np.int64)
-            for codes, size in table.sensitive_columns()
-        ]
-        if table.person is not None:
-            whole = np.zeros(table.n, dtype=np.int64)
-            self.totals = [classes.total for classes in table_histograms(table, whole)]
-
-    def passes(self, rows: Rows, ids: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """For each group of the given records whether it satisfies every model."""
-        person = None if self.table.person is None else self.table.person[rows]
-        sizes = sizes_only(ids, person=person)
-        passed = np.ones(sizes.classes, dtype=np.bool_)
-        for model in self.models:
-            if not model.about_sensitive:
-                passed &= model.holds(sizes)
-        if not any(m.about_sensitive for m in self.models):
-            return passed
-        columns = zip(self.table.sensitive, self.table.sensitive_codes, self.totals, strict=True)
-        for column, codes, total in columns:
-            counted = histograms(
-                ids, codes[rows], column.size,
-                person=person, ordered=column.ordered, numbers=column.numbers,
-            )  # fmt: skip
-            counted = replace(counted, table=total)  # distances are to the whole table
-            for model in self.models:
-                if model.about_sensitive and model.applies(counted):
-                    passed &= model.holds(counted)
-        return passed
-
-    def passes_as_one(self, rows: Rows) -> bool:
-        """Whether the given records, as one group, satisfy every model."""
-        return bool(self.passes(rows, np.zeros(len(rows), dtype=np.int64)).all())
-
-
-def _dissolve(found: Separated, jury: Jury) -> Separated:
+def _dissolve(found: Separated, asked: TableModels) -> Separated:
     """Groups that fail are put into R; while R fails, so are others, the smallest first."""
     kept, residue = found.kept, found.residue
     if kept.groups:
-        passed = jury.passes(kept.order, np.repeat(np.arange(kept.groups), kept.sizes))
+        passed = asked.satisfied(kept.order, np.repeat(np.arange(kept.groups), kept.sizes))
         residue = np.concatenate([residue, _chosen(kept, np.flatnonzero(~passed)).order])
         kept = _chosen(kept, np.flatnonzero(passed))
-    if not len(residue) or jury.passes_as_one(residue):
+    if not len(residue) or asked.satisfied_by(residue):
         return replace(found, kept=kept, residue=residue)
     kept = _chosen(kept, np.argsort(kept.sizes, kind="stable"))
 
     def grown(groups: int) -> Rows:
         return np.concatenate([residue, kept.order[: kept.offsets[groups]]])
 
-    enough = _fewest(kept.groups, lambda groups: jury.passes_as_one(grown(groups)))
+    enough = _fewest(kept.groups, lambda groups: asked.satisfied_by(grown(groups)))
     left = _chosen(kept, np.arange(enough, kept.groups))
     return replace(found, kept=left, residue=grown(enough))
 

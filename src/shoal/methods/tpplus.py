@@ -16,8 +16,9 @@ from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.methods.base import Method, Options, Outcome, Run
 from shoal.methods.inside import naming
-from shoal.methods.tp import Jury, Separated, separate
+from shoal.methods.tp import Separated, separate
 from shoal.metrics.loss import gcp
+from shoal.models import TableModels
 from shoal.models.base import Model
 
 __all__ = ["TPPlus", "TPPlusOptions"]
@@ -80,7 +81,7 @@ def _refined(
     if any(other is not parts for other in outcome.recoding.partitions):
         raise PolicyError(f"method tp+: refine = {refiner.name}: expected one partition for all")
     ids = np.repeat(np.arange(parts.groups), parts.sizes)
-    if not Jury(table, models).passes(rows[parts.order], ids).all():
+    if not TableModels(table, models).satisfied(rows[parts.order], ids).all():
         return whole
     losses = [gcp(part, Recoding.single(p, len(part.qi))) for p in (parts, whole)]
     return parts if losses[0] < losses[1] else whole

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -40,8 +40,10 @@ class AlphaK(Model):
 
     name: ClassVar[str] = "(alpha,k)"
     option: ClassVar[str] = "alpha"
+    partner: ClassVar[str] = "k"
     summary: ClassVar[str] = "classes of k in which no sensitive value has a share above alpha"
     monotone: ClassVar[bool] = True
+    size_and_cap: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         alpha = exact(self.alpha, "alpha", EXPECTED)
@@ -56,7 +58,15 @@ class AlphaK(Model):
 
     @property
     def smallest_class(self) -> int:
-        return max(self.k, math.ceil(1 / self.alpha))
+        return max(self.k, self.values_by_cap)
+
+    @property
+    def k_asked(self) -> int:
+        return self.k
+
+    @property
+    def cap(self) -> Fraction:
+        return self.alpha
 
     def holds(self, classes: ClassHistograms) -> NDArray[np.bool_]:
         rare = at_most(classes.largest, self.alpha, classes.sizes)
@@ -68,6 +78,9 @@ class AlphaK(Model):
             return None
         millionths = -(-classes.largest * 10**DIGITS // classes.sizes)
         return float(Fraction(int(millionths.max()), 10**DIGITS))
+
+    def worst(self, levels: Iterable[float | int]) -> float | int:
+        return max(levels)
 
     def parameters(self) -> dict[str, Any]:
         return {"alpha": plain(self.alpha), "k": self.k}

@@ -7,14 +7,19 @@ is taken in integers (or exact fractions), never in floats.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from shoal.errors import PolicyError
+from shoal.models.findings import Finding, Level
 
 __all__ = ["ClassHistograms", "Model", "Rule", "WholeTable"]
 
@@ -58,6 +63,20 @@ class ClassHistograms:
     @property
     def classes(self) -> int:
         return len(self.sizes)
+
+    def take(self, classes: NDArray[np.int64]) -> ClassHistograms:
+        """Some of the classes, in a table that stays the whole one."""
+        widths = self.distinct[classes]
+        offsets = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
+        within = np.arange(offsets[-1]) + np.repeat(self.offsets[classes] - offsets[:-1], widths)
+        return replace(
+            self,
+            sizes=self.sizes[classes],
+            offsets=offsets,
+            values=self.values[within],
+            counts=self.counts[within],
+            table=self.total,
+        )
 
     @cached_property
     def largest(self) -> NDArray[np.int64]:
@@ -126,7 +145,9 @@ class WholeTable:
 class Model(ABC):
     """One privacy requirement. Instances are frozen dataclasses with exact parameters.
 
-    ``type(model).of(**model.parameters())`` is the model again.
+    ``type(model).of(**model.parameters())`` is the model again. What methods, bounds
+    and verification want to know of a model it declares here, so that none of them
+    needs to know its class.
     """
 
     name: ClassVar[str]
@@ -135,6 +156,8 @@ class Model(ABC):
     """The policy, CLI and Python name of its parameter: "k", "l", "t", ..."""
     summary: ClassVar[str]
     """One line for `shoal models`: what it promises."""
+    partner: ClassVar[str | None] = None
+    """Another setting that must be given together with its option."""
     monotone: ClassVar[bool]
     """If two classes satisfy it, so does their union (counting records)."""
     monotone_with_persons: ClassVar[bool] = False
@@ -143,27 +166,120 @@ class Model(ABC):
     """Classes that pass the kernel rules one by one make a table that passes."""
     about_sensitive: ClassVar[bool] = True
     """False for k-anonymity, which looks at class sizes only."""
+    needs_numbers: ClassVar[bool] = False
+    """It looks at numeric sensitive columns only."""
+    compares_with_table: ClassVar[bool] = False
+    """A class is compared with the whole table: what else is in it matters."""
+    exact_rules: ClassVar[bool] = False
+    """The kernel `rules` decide as `holds` does, never more strictly."""
+    size_and_cap: ClassVar[bool] = False
+    """Of one class it asks for `smallest_class` records and a `cap` on the share of a value,
+    and for nothing else: what methods that count can promise."""
 
     @classmethod
     @abstractmethod
     def of(cls, *args: Any, **parameters: Any) -> Model:
         """The model with these parameters, given as int, float or text."""
 
+    @classmethod
+    def asked(cls, settings: Mapping[str, Any]) -> Model | None:
+        """The model that these settings ask for; None if they do not.
+
+        Raises
+        ------
+        PolicyError
+            A parameter is out of range, or lacks its partner.
+        """
+        value = settings.get(cls.option)
+        if value is None:
+            return None
+        if cls.partner is None:
+            return cls.of(value)
+        other = settings.get(cls.partner)
+        if other is None:
+            option = cls.option
+            raise PolicyError(f"{option}: expected together with {cls.partner}; got {option} alone")
+        return cls.of(**{cls.option: value, cls.partner: other})
+
     @property
     @abstractmethod
     def smallest_class(self) -> int:
         """No class with fewer records (persons) than this can satisfy the model."""
+
+    @property
+    def k_asked(self) -> int | None:
+        """The k that is a parameter of the model; None if it has none."""
+        return None
+
+    @property
+    def cap(self) -> Fraction:
+        """The largest share of a class that the model allows any one value to have."""
+        return Fraction(1)
+
+    @property
+    def values_by_cap(self) -> int:
+        """So many different values, once each, keep within the `cap`; no fewer ever do."""
+        return math.ceil(1 / self.cap)
+
+    @property
+    def values_enough(self) -> int | None:
+        """So many different values, once each, make `smallest_class` records satisfy the model.
+
+        None: no number of values is enough.
+        """
+        return self.values_by_cap if self.size_and_cap else None
+
+    @property
+    def distinct_asked(self) -> int:
+        """No class with fewer different values satisfies the model, whatever its cap."""
+        return 1
+
+    def largest_shares(
+        self, counts: NDArray[np.int64], ordered: bool, moving: bool
+    ) -> list[Fraction]:
+        """The share of a class that each value can have at most.
+
+        Parameters
+        ----------
+        counts
+            How often each value occurs in the table.
+        ordered
+            As in `ClassHistograms`.
+        moving
+            Records may be dropped: the table to compare with is not known.
+        """
+        return [self.cap] * len(counts)
+
+    def implied_by(self, other: Model) -> bool:
+        """Whether classes that satisfy the other model are known to satisfy this one."""
+        return self == other
 
     @abstractmethod
     def holds(self, classes: ClassHistograms) -> NDArray[np.bool_]:
         """For each class, whether it satisfies the model. Exact."""
 
     @abstractmethod
-    def level(self, classes: ClassHistograms) -> float | int | None:
+    def level(self, classes: ClassHistograms) -> Level:
         """The strictest parameter that all classes satisfy: the k, l, t... reached.
 
         None where there is no class to judge.
         """
+
+    def worst(self, levels: Iterable[float | int]) -> float | int:
+        """The weakest of several levels: what all of their classes satisfy."""
+        return min(levels)
+
+    def finding(self, classes: ClassHistograms) -> Finding:
+        """How many classes fail, and the level of all; see `shoal.models.findings`."""
+        return Finding(int((~self.holds(classes)).sum()), self.level(classes))
+
+    def merge(self, findings: Sequence[Finding]) -> Finding:
+        """One finding of those of several parts: that of all their classes together."""
+        return Finding(sum(f.failing for f in findings), self._merged_level(findings))
+
+    def _merged_level(self, findings: Sequence[Finding]) -> Level:
+        levels = [f.level for f in findings if f.level is not None]
+        return self.worst(levels) if levels else None
 
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
@@ -179,7 +295,7 @@ class Model(ABC):
 
     def applies(self, classes: ClassHistograms) -> bool:
         """Whether the model has something to say about such a sensitive column."""
-        return True
+        return classes.numbers is not None or not self.needs_numbers
 
     def possible(self, whole: WholeTable) -> bool:
         """False if no release can satisfy the model.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -36,6 +37,7 @@ class TCloseness(Model):
     option: ClassVar[str] = "t"
     summary: ClassVar[str] = "sensitive values are distributed in a class almost as in the table"
     monotone: ClassVar[bool] = True
+    compares_with_table: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         t = exact(self.t, "t", EXPECTED)
@@ -51,6 +53,16 @@ class TCloseness(Model):
     def smallest_class(self) -> int:
         return 1
 
+    def largest_shares(
+        self, counts: NDArray[np.int64], ordered: bool, moving: bool
+    ) -> list[Fraction]:
+        if moving:
+            return super().largest_shares(counts, ordered, moving)
+        # ordered: p - q of one value is the difference of two cumulated ones
+        farthest = self.t * max(1, int(np.count_nonzero(counts)) - 1) if ordered else self.t
+        total = max(1, int(counts.sum()))
+        return [min(Fraction(1), Fraction(int(c), total) + farthest) for c in counts]
+
     def holds(self, classes: ClassHistograms) -> NDArray[np.bool_]:
         moved, whole = _distances(classes)
         return at_most(moved, self.t, whole)
@@ -64,6 +76,9 @@ class TCloseness(Model):
         near = np.flatnonzero(share >= share.max() - 1e-12)  # floats cannot tell these apart
         pairs = set(zip(moved[near].tolist(), whole[near].tolist(), strict=True))
         return round_up(max(Fraction(a, max(b, 1)) for a, b in pairs))
+
+    def worst(self, levels: Iterable[float | int]) -> float | int:
+        return max(levels)
 
     def parameters(self) -> dict[str, Any]:
         return {"t": plain(self.t)}

@@ -73,7 +73,7 @@ def require_columns(sensitive: Sequence[SensitiveAttribute], models: Iterable[Mo
                 f"{model.name}: expected at least one sensitive column; the table has none"
             )
         numeric = any(column.numbers is not None for column in sensitive)
-        if any(rule.kind == SPREAD for rule in model.rules()) and not numeric:
+        if model.needs_numbers and not numeric:
             raise PolicyError(
                 f"{model.name}: expected a numeric sensitive column; the table has none"
             )

@@ -11,7 +11,14 @@ from shoal.encoding.codebook import Codebook
 from shoal.encoding.table import EncodedTable
 from shoal.models.base import ClassHistograms
 
-__all__ = ["histograms", "sizes_only", "table_histograms", "whole_histograms", "whole_sizes"]
+__all__ = [
+    "histograms",
+    "known_sizes",
+    "sizes_only",
+    "table_histograms",
+    "whole_histograms",
+    "whole_sizes",
+]
 
 Integers = NDArray[np.integer[Any]]
 
@@ -56,18 +63,30 @@ def sizes_only(class_ids: Integers, *, person: Integers | None = None) -> ClassH
     if person is not None:
         (of_class, _), _ = _counted([class_ids, person], [len(sizes), _top(person)])
         sizes = np.bincount(of_class, minlength=len(sizes)).astype(np.int64)
+    return known_sizes(sizes)
+
+
+def known_sizes(sizes: NDArray[np.int64]) -> ClassHistograms:
+    """Classes of which only the sizes are known."""
     empty = np.zeros(0, dtype=np.int64)
     return ClassHistograms(sizes, np.zeros(len(sizes) + 1, dtype=np.int64), empty, empty, 0)
 
 
-def table_histograms(table: EncodedTable, class_ids: Integers) -> tuple[ClassHistograms, ...]:
-    """The histograms of every sensitive column of a table, in its order."""
+def table_histograms(
+    table: EncodedTable, class_ids: Integers, rows: NDArray[np.int64] | None = None
+) -> tuple[ClassHistograms, ...]:
+    """The histograms of every sensitive column of a table, in its order.
+
+    `rows` are the records that `class_ids` speaks of; all, if not given.
+    """
+    some = slice(None) if rows is None else rows
+    person = None if table.person is None else table.person[some]
     return tuple(
         histograms(
             class_ids,
-            codes,
+            codes[some],
             column.size,
-            person=table.person,
+            person=person,
             ordered=column.ordered,
             numbers=column.numbers,
         )
@@ -90,8 +109,7 @@ def whole_histograms(book: Codebook) -> tuple[ClassHistograms, ...]:
 def whole_sizes(book: Codebook) -> ClassHistograms:
     """The table as one class, without a sensitive column: how many records or persons."""
     units = book.records if book.persons is None else book.persons
-    empty = np.zeros(0, dtype=np.int64)
-    return ClassHistograms(np.array([units], np.int64), np.zeros(2, np.int64), empty, empty, 0)
+    return known_sizes(np.array([units], dtype=np.int64))
 
 
 def _person_histograms(

@@ -1,14 +1,17 @@
-"""l-diversity by counting: the frequency, distinct, recursive and unique readings.
+"""l-diversity by counting: the frequency, distinct and recursive readings.
 
 n_e is the size of class e, r_1 >= r_2 >= ... >= r_m the counts of its sensitive
 values. All decisions are taken in integers. Entropy l-diversity, which needs
-logarithms, is in `entropy`.
+logarithms, is in `entropy`; unique distinct l-diversity, which looks at all
+classes at once, in `unique`.
 """
 
 # ruff: noqa: E741  (l is the word for it)
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -18,10 +21,19 @@ from numpy.typing import NDArray
 
 from shoal.errors import PolicyError
 from shoal.kernels.rules import DISTINCT, FREQUENCY, RECURSIVE, SIZE
+from shoal.model_settings import READINGS
 from shoal.models.base import ClassHistograms, Model, Rule, WholeTable
 from shoal.models.exact import Number, exact, limited, plain, text, whole_number
 
-__all__ = ["DistinctL", "FrequencyL", "RecursiveL", "UniqueDistinctL", "largest_l", "share_text"]
+__all__ = [
+    "DistinctL",
+    "Diversity",
+    "FrequencyL",
+    "RecursiveL",
+    "divisor",
+    "largest_l",
+    "share_text",
+]
 
 
 def largest_l(counts: NDArray[np.int64], size: int | None = None) -> int:
@@ -42,13 +54,45 @@ def share_text(whole: WholeTable) -> str:
     return f"{whole.top_value} is {share:.1f}% of the {whole.unit} (column {whole.column})"
 
 
-def _divisor(l: int) -> int:
+def divisor(l: int) -> int:
+    """The number to divide class sizes by where l is asked for, however large."""
     # numpy divides by int64 only; no table has 2**62 records, so the answer is the same
     return min(l, 2**62)
 
 
+class Diversity(Model):
+    """A reading of l-diversity: what the setting ``l_reading`` names."""
+
+    option: ClassVar[str] = "l"
+    reading: ClassVar[str]
+
+    @classmethod
+    def asked(cls, settings: Mapping[str, Any]) -> Model | None:
+        l, c = settings.get("l"), settings.get("c")
+        reading = settings.get("l_reading", "frequency")
+        if l is None and c is None:
+            return None
+        if l is None:
+            raise PolicyError("c: expected together with l (recursive l-diversity); got c alone")
+        _refuse_strange_readings(reading, c)
+        return cls._read(l, c) if reading == cls.reading else None
+
+    @classmethod
+    def _read(cls, l: Number, c: Number | None) -> Model:
+        return cls.of(l)
+
+
+def _refuse_strange_readings(reading: str, c: Number | None) -> None:
+    if reading not in READINGS:
+        raise PolicyError(f"l_reading: expected one of {', '.join(READINGS)}; got {reading}")
+    if reading == RecursiveL.reading and c is None:
+        raise PolicyError("c: expected a number above 0 for recursive l-diversity; got none")
+    if reading != RecursiveL.reading and c is not None:
+        raise PolicyError(f"c: expected with l_reading = recursive only; got l_reading = {reading}")
+
+
 @dataclass(frozen=True)
-class FrequencyL(Model):
+class FrequencyL(Diversity):
     """No sensitive value is more frequent than 1/l in a class: ``l * r_1 <= n_e``.
 
     The default reading of l-diversity (papers 000 and 004).
@@ -57,9 +101,11 @@ class FrequencyL(Model):
     l: int
 
     name: ClassVar[str] = "frequency-l"
-    option: ClassVar[str] = "l"
+    reading: ClassVar[str] = "frequency"
     summary: ClassVar[str] = "no sensitive value is more frequent than 1/l in a class"
     monotone: ClassVar[bool] = True
+    exact_rules: ClassVar[bool] = True
+    size_and_cap: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "l", whole_number(self.l, "l"))
@@ -72,9 +118,13 @@ class FrequencyL(Model):
     def smallest_class(self) -> int:
         return self.l
 
+    @property
+    def cap(self) -> Fraction:
+        return Fraction(1, self.l)
+
     def holds(self, classes: ClassHistograms) -> NDArray[np.bool_]:
         # l * r_1 <= n_e  iff  r_1 <= floor(n_e / l), which cannot overflow
-        return np.asarray(classes.largest <= classes.sizes // _divisor(self.l), dtype=np.bool_)
+        return np.asarray(classes.largest <= classes.sizes // divisor(self.l), dtype=np.bool_)
 
     def level(self, classes: ClassHistograms) -> int | None:
         return int((classes.sizes // classes.largest).min()) if classes.classes else None
@@ -105,58 +155,17 @@ class FrequencyL(Model):
 
 
 @dataclass(frozen=True)
-class UniqueDistinctL(FrequencyL):
-    """A class splits into groups of l records with l different values each (paper 002).
-
-    By its Theorem 2 that is ``l | n_e`` and ``l * r_1 <= n_e``. N records leave
-    ``N mod l`` over however they are grouped, so that many, and no more, may
-    have been taken in as residuals: summed over the classes,
-    ``n_e mod l`` must not exceed l - 1. This looks at all classes at once;
-    ``l * r_1 <= n_e`` holds in every class without exception.
-    """
-
-    name: ClassVar[str] = "unique-l"
-    summary: ClassVar[str] = "every class splits into groups of l records with l different values"
-    local: ClassVar[bool] = False
-
-    @classmethod
-    def of(cls, l: Number) -> UniqueDistinctL:
-        return cls(whole_number(l, "l"))
-
-    def holds(self, classes: ClassHistograms) -> NDArray[np.bool_]:
-        diverse = super().holds(classes)
-        leftover = classes.sizes % _divisor(self.l)
-        return diverse if int(leftover.sum()) < self.l else diverse & (leftover == 0)
-
-    def residual_classes(self, classes: ClassHistograms) -> int:
-        """How many classes took in residual records, for reports."""
-        return int(np.count_nonzero(classes.sizes % _divisor(self.l)))
-
-    def level(self, classes: ClassHistograms) -> int | None:
-        """The largest l that holds; smaller ones need not: 3 + 3 does not split into pairs."""
-        highest = super().level(classes)
-        if highest is None:
-            return None
-        # l = 1 leaves nothing over, so the search always ends
-        return next(
-            l for l in range(highest, 0, -1) if int((classes.sizes % l).sum()) < l or l == 1
-        )
-
-    def __str__(self) -> str:
-        return f"l = {self.l} (unique distinct)"
-
-
-@dataclass(frozen=True)
-class DistinctL(Model):
+class DistinctL(Diversity):
     """A class has at least l distinct sensitive values (and l persons, where declared)."""
 
     l: int
 
     name: ClassVar[str] = "distinct-l"
-    option: ClassVar[str] = "l"
+    reading: ClassVar[str] = "distinct"
     summary: ClassVar[str] = "every class has at least l distinct sensitive values"
     monotone: ClassVar[bool] = True
     monotone_with_persons: ClassVar[bool] = True
+    exact_rules: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "l", whole_number(self.l, "l"))
@@ -167,6 +176,14 @@ class DistinctL(Model):
 
     @property
     def smallest_class(self) -> int:
+        return self.l
+
+    @property
+    def values_enough(self) -> int:
+        return self.l
+
+    @property
+    def distinct_asked(self) -> int:
         return self.l
 
     def holds(self, classes: ClassHistograms) -> NDArray[np.bool_]:
@@ -198,7 +215,7 @@ class DistinctL(Model):
 
 
 @dataclass(frozen=True)
-class RecursiveL(Model):
+class RecursiveL(Diversity):
     """Recursive (c, l)-diversity: ``r_1 < c * (r_l + r_{l+1} + ... + r_m)``.
 
     Paper 002 prints r_1 in place of r_l, a typo. A class of fewer than l
@@ -209,7 +226,7 @@ class RecursiveL(Model):
     l: int
 
     name: ClassVar[str] = "recursive-l"
-    option: ClassVar[str] = "l"
+    reading: ClassVar[str] = "recursive"
     summary: ClassVar[str] = "the most frequent value is rarer than c times the l-th and later ones"
     monotone: ClassVar[bool] = True
 
@@ -224,9 +241,29 @@ class RecursiveL(Model):
     def of(cls, c: Number, l: Number) -> RecursiveL:
         return cls(exact(c, "c", "a number above 0"), whole_number(l, "l"))
 
+    @classmethod
+    def _read(cls, l: Number, c: Number | None) -> Model:
+        assert c is not None  # a recursive reading without c was refused
+        return cls.of(c, l)
+
     @property
     def smallest_class(self) -> int:
         return self.l
+
+    @property
+    def values_enough(self) -> int:
+        return max(self.l, math.floor(self.l - 1 + 1 / self.c) + 1)  # 1 < c * (values - l + 1)
+
+    @property
+    def distinct_asked(self) -> int:
+        return self.l
+
+    def largest_shares(
+        self, counts: NDArray[np.int64], ordered: bool, moving: bool
+    ) -> list[Fraction]:
+        # r_1 < c * (n - r_1), as the tail leaves r_1 out
+        share = self.c / (1 + self.c) if self.l > 1 else min(self.c, Fraction(1))
+        return [share] * len(counts)
 
     def holds(self, classes: ClassHistograms) -> NDArray[np.bool_]:
         return np.asarray(self._reached(classes) >= self.l, dtype=np.bool_)

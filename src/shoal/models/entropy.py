@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -15,17 +16,29 @@ from numpy.typing import NDArray
 
 from shoal.errors import PolicyError
 from shoal.kernels.rules import ENTROPY, MARGIN, SIZE
-from shoal.models.base import ClassHistograms, Model, Rule, WholeTable
+from shoal.models.base import ClassHistograms, Rule, WholeTable
+from shoal.models.diversity import Diversity
 from shoal.models.exact import Number, exact, plain, round_down, text
+from shoal.models.findings import Finding, Level, of_kind
 
 __all__ = ["EntropyL"]
+
+SHARE_MARGIN = 1e-9
+"""Shares that come from logarithms are widened by this."""
 
 LARGEST_EXACT = 20_000
 """Ties of classes larger than this (after dividing by the gcd) count as failed."""
 
 
 @dataclass(frozen=True)
-class EntropyL(Model):
+class EntropyFinding(Finding):
+    """A finding that knows its level before ties were decided."""
+
+    measured: float | None = None
+
+
+@dataclass(frozen=True)
+class EntropyL(Diversity):
     """``-sum p ln p >= ln l`` in every class; l may be any real number from 1.
 
     Written without fractions, ``n ln n - sum c ln c >= n ln l`` for counts c
@@ -36,7 +49,7 @@ class EntropyL(Model):
     l: Fraction
 
     name: ClassVar[str] = "entropy-l"
-    option: ClassVar[str] = "l"
+    reading: ClassVar[str] = "entropy"
     summary: ClassVar[str] = "the values of a class are as uncertain as l equally frequent ones"
     monotone: ClassVar[bool] = True
 
@@ -54,6 +67,19 @@ class EntropyL(Model):
     def smallest_class(self) -> int:
         return math.ceil(self.l)
 
+    @property
+    def values_enough(self) -> int:
+        return math.ceil(self.l)
+
+    @property
+    def distinct_asked(self) -> int:
+        return math.ceil(self.l)
+
+    def largest_shares(
+        self, counts: NDArray[np.int64], ordered: bool, moving: bool
+    ) -> list[Fraction]:
+        return [_largest_share(self.l, int(np.count_nonzero(counts)))] * len(counts)
+
     def holds(self, classes: ClassHistograms) -> NDArray[np.bool_]:
         least = self.smallest_class
         large = (classes.sizes >= least) & (classes.distinct >= least)
@@ -65,15 +91,28 @@ class EntropyL(Model):
             result[e] = _holds_exactly(self.l, _reduced(counts))
         return result
 
-    def level(self, classes: ClassHistograms) -> float | None:
+    def level(self, classes: ClassHistograms) -> Level:
         """exp(entropy) of the worst class, rounded down to 6 decimals."""
+        return self.finding(classes).level
+
+    def finding(self, classes: ClassHistograms) -> EntropyFinding:
+        failing = int((~self.holds(classes)).sum())
         if not classes.classes:
-            return None
+            return self._found(failing, None)
         uniform = classes.largest * classes.distinct == classes.mass
         reached = np.where(uniform, classes.distinct, np.exp(_entropies(classes) - MARGIN / 100))
-        level = round_down(Fraction(float(np.minimum(reached, classes.sizes).min())))
+        least = float(np.minimum(reached, classes.sizes).min())
+        return self._found(failing, round_down(Fraction(least)))
+
+    def merge(self, findings: Sequence[Finding]) -> EntropyFinding:
+        parts = of_kind(EntropyFinding, findings)
+        measured = [f.measured for f in parts if f.measured is not None]
+        return self._found(sum(f.failing for f in parts), min(measured, default=None))
+
+    def _found(self, failing: int, measured: float | None) -> EntropyFinding:
         # An exact tie was rounded down although the model holds: say what holds.
-        return float(self.l) if level < self.l and self.holds(classes).all() else level
+        tie = measured is not None and measured < self.l and not failing
+        return EntropyFinding(failing, float(self.l) if tie else measured, measured=measured)
 
     def parameters(self) -> dict[str, Any]:
         return {"l": plain(self.l)}
@@ -95,6 +134,25 @@ class EntropyL(Model):
 def _log(l: Fraction) -> float:
     """Logarithm, also where l is too large for a float."""
     return math.log(l.numerator) - math.log(l.denominator)
+
+
+def _largest_share(l: Fraction, values: int) -> Fraction:
+    """A share above which the rest cannot make up for: its entropy is the largest if uniform."""
+    if l <= 1 or values < 2:
+        return Fraction(1)
+    wanted = _log(l) - SHARE_MARGIN
+    low, high = 1 / values, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        rest = 1 - middle
+        entropy = -middle * math.log(middle)
+        if rest > 0:
+            entropy += rest * (math.log(values - 1) - math.log(rest))
+        if entropy >= wanted:
+            low = middle
+        else:
+            high = middle
+    return min(Fraction(1), Fraction(high) + Fraction(SHARE_MARGIN))
 
 
 def _entropies(classes: ClassHistograms) -> NDArray[np.float64]:

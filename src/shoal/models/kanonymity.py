@@ -27,6 +27,8 @@ class KAnonymity(Model):
     monotone: ClassVar[bool] = True
     monotone_with_persons: ClassVar[bool] = True
     about_sensitive: ClassVar[bool] = False
+    exact_rules: ClassVar[bool] = True
+    size_and_cap: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "k", whole_number(self.k, "k"))
@@ -38,6 +40,13 @@ class KAnonymity(Model):
     @property
     def smallest_class(self) -> int:
         return self.k
+
+    @property
+    def k_asked(self) -> int:
+        return self.k
+
+    def implied_by(self, other: Model) -> bool:
+        return isinstance(other, KAnonymity) and other.k >= self.k
 
     def holds(self, classes: ClassHistograms) -> NDArray[np.bool_]:
         return np.asarray(classes.sizes >= self.k, dtype=np.bool_)

@@ -36,9 +36,12 @@ class KE(Model):
 
     name: ClassVar[str] = "(k,e)"
     option: ClassVar[str] = "e"
+    partner: ClassVar[str] = "k"
     summary: ClassVar[str] = "classes of k whose numeric sensitive values span at least e"
     monotone: ClassVar[bool] = True
     monotone_with_persons: ClassVar[bool] = True
+    needs_numbers: ClassVar[bool] = True
+    exact_rules: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         e = exact(self.e, "e", EXPECTED)
@@ -55,8 +58,9 @@ class KE(Model):
     def smallest_class(self) -> int:
         return max(self.k, 2) if self.e > 0 else self.k
 
-    def applies(self, classes: ClassHistograms) -> bool:
-        return classes.numbers is not None
+    @property
+    def k_asked(self) -> int:
+        return self.k
 
     def holds(self, classes: ClassHistograms) -> NDArray[np.bool_]:
         enough = classes.sizes >= self.smallest_class

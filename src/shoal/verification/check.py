@@ -7,9 +7,8 @@ and each model is checked on those classes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -18,103 +17,25 @@ from numpy.typing import NDArray
 from shoal.encoding.classes import class_ids
 from shoal.encoding.values import distinct_values, kind_of, parse_numbers, rank_values
 from shoal.errors import InputError, PolicyError, VerificationError
-from shoal.models import ClassHistograms, Model, histograms, sizes_only, views_of
+from shoal.models import (
+    ClassHistograms,
+    Model,
+    histograms,
+    needs_sensitive,
+    sizes_only,
+    views_of,
+)
 from shoal.policy import Policy
+from shoal.verification.result import Check, Verification
 
-__all__ = ["Check", "Verification", "check_release", "check_separated", "published_names"]
-
-
-@dataclass(frozen=True)
-class Check:
-    """One model on one sensitive column (or on class sizes): asked and reached."""
-
-    model: str
-    asked: str
-    column: str | None
-    reached: int | float | None
-    holds: bool
-    failing_classes: int
-    unchecked: str | None = None
-    """Why it could not be checked from the release alone, if so."""
-    reader: str | None = None
-    """Whose quasi-identifiers the classes are made of, where there are several readers."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        plain: dict[str, Any] = {
-            **({"reader": self.reader} if self.reader else {}),
-            "model": self.model,
-            "asked": self.asked,
-            "column": self.column,
-            "reached": self.reached,
-            "holds": self.holds,
-        }
-        if self.failing_classes:
-            plain["failing_classes"] = self.failing_classes
-        if self.unchecked:
-            plain["unchecked"] = self.unchecked
-        return plain
-
-    def __str__(self) -> str:
-        about = f" on {self.column}" if self.column else ""
-        what = f"{self.reader}: {self.asked}{about}" if self.reader else f"{self.asked}{about}"
-        if self.unchecked:
-            return f"{what}: not checked: {self.unchecked}"
-        if self.holds:
-            return f"{what}: holds, reached {self.reached}"
-        return f"{what}: fails in {self.failing_classes} classes"
-
-
-@dataclass(frozen=True, eq=False)
-class Verification:
-    """What a check of a released table found."""
-
-    checks: tuple[Check, ...]
-    class_sizes: NDArray[np.int64]
-    """Records in each equivalence class."""
-
-    @property
-    def ok(self) -> bool:
-        """True when no model fails."""
-        return all(check.holds for check in self.checks)
-
-    @property
-    def complete(self) -> bool:
-        """True when every model could be checked from what is published."""
-        return not any(check.unchecked for check in self.checks)
-
-    @property
-    def records(self) -> int:
-        return int(self.class_sizes.sum())
-
-    @property
-    def classes(self) -> int:
-        return len(self.class_sizes)
-
-    def raise_if_failed(self) -> None:
-        """Raise `VerificationError` naming the first model that fails."""
-        for check in self.checks:
-            if not check.holds:
-                raise VerificationError(f"the release does not satisfy {check}")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        return {
-            "ok": self.ok,
-            "complete": self.complete,
-            "records": self.records,
-            "classes": self.classes,
-            "smallest_class": int(self.class_sizes.min()) if self.classes else 0,
-            "models": [check.to_dict() for check in self.checks],
-        }
-
-    def __bool__(self) -> bool:
-        return self.ok
-
-    def __repr__(self) -> str:
-        verdict = "FAILED" if not self.ok else "verified" if self.complete else "checked in part"
-        lines = [f"{verdict}: {self.records:,} records in {self.classes:,} classes"]
-        return "\n".join([*lines, *(f"  {check}" for check in self.checks)])
+__all__ = [
+    "Check",
+    "Verification",
+    "check_classes",
+    "check_release",
+    "check_separated",
+    "published_names",
+]
 
 
 def check_release(
@@ -236,23 +157,53 @@ def _checks(
     policy: Policy,
     person: NDArray[np.int32] | None,
 ) -> list[Check]:
+    looked_at = policy.sensitive if needs_sensitive(models) else ()
+    columns = {name: _histograms(released, name, ids, policy, person) for name in looked_at}
+    return check_classes(models, sizes_only(ids, person=person), columns)
+
+
+def _histograms(
+    released: pa.Table,
+    name: str,
+    ids: NDArray[np.int64],
+    policy: Policy,
+    person: NDArray[np.int32] | None,
+) -> ClassHistograms:
+    """The values of a sensitive column in every class, as its text says."""
+    distinct = distinct_values(released.column(name), policy.missing)
+    kind = kind_of(name, distinct, policy)
+    ranked = rank_values(name, distinct, kind, policy.order.get(name))
+    return histograms(
+        ids,
+        ranked.code_of_value[distinct.codes],
+        len(ranked.texts),
+        person=person,
+        ordered=kind != "categorical",
+        numbers=ranked.numbers,
+    )
+
+
+def check_classes(
+    models: Sequence[Model], sizes: ClassHistograms, columns: Mapping[str, ClassHistograms]
+) -> list[Check]:
+    """Check every model on classes: all of a release, or a part of them.
+
+    Checks of parts are made one by `Verification.merge`. A model that compares
+    with the whole table does so in a part too, where the histograms know the
+    whole (`ClassHistograms.table`).
+
+    Parameters
+    ----------
+    models
+        What must hold.
+    sizes, columns
+        The classes: their sizes, and the histograms of each sensitive column by name.
+    """
     about_sensitive = [model for model in models if model.about_sensitive]
-    sizes = sizes_only(ids, person=person)
-    checks = [_check(model, None, sizes) for model in models if not model.about_sensitive]
-    if about_sensitive and not policy.sensitive:
+    if about_sensitive and not columns:
         raise PolicyError(f"{about_sensitive[0]}: needs a sensitive column; none is declared")
-    for name in policy.sensitive if about_sensitive else ():
-        distinct = distinct_values(released.column(name), policy.missing)
-        kind = kind_of(name, distinct, policy)
-        ranked = rank_values(name, distinct, kind, policy.order.get(name))
-        classes = histograms(
-            ids,
-            ranked.code_of_value[distinct.codes],
-            len(ranked.texts),
-            person=person,
-            ordered=kind != "categorical",
-            numbers=ranked.numbers,
-        )
+    checks = [_check(model, None, sizes) for model in models if not model.about_sensitive]
+    for name, classes in columns.items():
         checks += [_check(m, name, classes) for m in about_sensitive if m.applies(classes)]
     checked = {check.asked for check in checks}
     for model in models:
@@ -262,15 +213,7 @@ def _checks(
 
 
 def _check(model: Model, column: str | None, classes: ClassHistograms) -> Check:
-    failing = int((~model.holds(classes)).sum())
-    return Check(
-        model=model.name,
-        asked=str(model),
-        column=column,
-        reached=model.level(classes),
-        holds=failing == 0,
-        failing_classes=failing,
-    )
+    return Check.of(model, column, model.finding(classes))
 
 
 def _without_persons(

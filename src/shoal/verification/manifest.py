@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from shoal._version import __version__
 from shoal.errors import InputError
-from shoal.policy import MODEL_SETTINGS, Policy
+from shoal.model_settings import MODEL_SETTINGS
+from shoal.policy import Policy
 
 if TYPE_CHECKING:
     from shoal.bounds import Bound

@@ -26,7 +26,7 @@ from shoal.kernels.outliers.savings import removal_savings
 from shoal.methods import get_method
 from shoal.methods.base import Outcome
 from shoal.metrics.loss import gcp, with_suppressed
-from shoal.models import Model, sizes_only, table_histograms
+from shoal.models import Model, satisfied_classes
 from shoal.plan import Plan
 from shoal.progress import Report, silent
 
@@ -264,14 +264,7 @@ def _are_a_class(table: EncodedTable, models: Sequence[Model], rows: Rows) -> bo
     """Whether these records, as one class of the table, satisfy every model."""
     ids = np.zeros(table.n, dtype=np.int64)
     ids[rows] = 1
-    sizes = sizes_only(ids, person=table.person)
-    columns = table_histograms(table, ids)
-    return all(
-        bool(model.holds(classes)[1])
-        for model in models
-        for classes in (columns if model.about_sensitive else [sizes])
-        if model.applies(classes)
-    )
+    return bool(satisfied_classes(table, models, ids)[1])
 
 
 def with_stars(

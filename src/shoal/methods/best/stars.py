@@ -27,7 +27,6 @@ from shoal.kernels.grouping import dense_ids
 from shoal.kernels.random import random_state
 from shoal.methods.best.improver import shares
 from shoal.methods.best.star_programme import StarProgramme, cells_of_patterns, kept_by
-from shoal.models import AlphaK, FrequencyL, KAnonymity, UniqueDistinctL
 from shoal.models.base import Model
 
 __all__ = ["StarImprover", "asked_by", "only_stars", "starred"]
@@ -51,16 +50,9 @@ def asked_by(models: Sequence[Model], table: EncodedTable) -> Asked | None:
     """What the models ask of each group, if that can be told by counting; else None."""
     k, share = 1, Fraction(1)
     for model in models:
-        if isinstance(model, UniqueDistinctL):
+        if not (model.size_and_cap and model.local):
             return None
-        if isinstance(model, KAnonymity | AlphaK):
-            k = max(k, model.k)
-        elif not isinstance(model, FrequencyL):
-            return None
-        if isinstance(model, AlphaK):
-            share = min(share, Fraction(model.alpha))
-        elif isinstance(model, FrequencyL):
-            share = min(share, Fraction(1, model.l))
+        k, share = max(k, model.k_asked or 1), min(share, model.cap)
     if table.person is not None or (share < 1 and len(table.sensitive) != 1):
         return None
     return Asked(k, share.numerator, share.denominator)

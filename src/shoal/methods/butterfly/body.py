@@ -18,9 +18,9 @@ from shoal.kernels.butterfly.tree import Cells, grow, new_tree
 from shoal.kernels.group_check import new_group_check
 from shoal.kernels.grouping import sort_by_id
 from shoal.kernels.threads import on_threads
-from shoal.methods.butterfly.division import holding, least
+from shoal.methods.butterfly.division import least
 from shoal.methods.butterfly.wings import ButterflyInputs
-from shoal.models import rules_for
+from shoal.models import rules_for, satisfied_classes
 
 __all__ = ["body_first"]
 
@@ -107,7 +107,7 @@ def _without_left_overs(
         high[:, best] = np.maximum(high[:, best], code)
         size[best] += cells.weight[cell]
     if not inputs.sizes_only:
-        good = holding(inputs.table, group[of_cell], inputs.division.everyone)
+        good = satisfied_classes(inputs.table, inputs.division.everyone, group[of_cell])
         return group if good.all() else np.zeros_like(group)
     return group
 

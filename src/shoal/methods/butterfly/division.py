@@ -11,21 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from shoal.encoding.table import EncodedTable
-from shoal.models import (
-    KAnonymity,
-    View,
-    needs_sensitive,
-    sizes_only,
-    table_histograms,
-    union_closed,
-)
+from shoal.models import View, needs_sensitive, union_closed
 from shoal.models.base import Model
 
-__all__ = ["Division", "Wing", "division_of", "holding"]
+__all__ = ["Division", "Wing", "division_of"]
 
 
 @dataclass(frozen=True)
@@ -98,15 +88,9 @@ def _implied(
 ) -> bool:
     """Whether some reader that knows more asks for all of this already."""
     return any(
-        known < other and all(_follows(model, stronger) for model in models)
+        known < other and all(any(model.implied_by(m) for m in stronger) for model in models)
         for other, stronger in asked.items()
     )
-
-
-def _follows(model: Model, stronger: Sequence[Model]) -> bool:
-    if isinstance(model, KAnonymity):
-        return any(isinstance(m, KAnonymity) and m.k >= model.k for m in stronger)
-    return model in stronger
 
 
 def _divided(
@@ -118,7 +102,7 @@ def _divided(
         for known, models in asked.items()
     ]
     rest = tuple(a for a in range(attributes) if readers[a] == 0)
-    if not rest and all(isinstance(m, KAnonymity) and m.k == 1 for m in together):
+    if not rest and all(not m.about_sensitive and m.smallest_class == 1 for m in together):
         together = ()
     return Division(
         readers=tuple((tuple(sorted(known)), models) for known, models in asked.items()),
@@ -132,17 +116,3 @@ def _divided(
 def least(models: Sequence[Model]) -> int:
     """The fewest records (persons) that can satisfy the models."""
     return max([1, *(m.smallest_class for m in models)])
-
-
-def holding(
-    table: EncodedTable, ids: NDArray[np.int64], models: Sequence[Model]
-) -> NDArray[np.bool_]:
-    """Which classes, numbered 0, 1, ... in `ids`, satisfy all models. Exact."""
-    classes = table_histograms(table, ids) if needs_sensitive(models) else ()
-    sizes = sizes_only(ids, person=table.person)
-    good = np.ones(sizes.classes, dtype=np.bool_)
-    for model in models:
-        for each in classes if model.about_sensitive else (sizes,):
-            if model.applies(each):
-                good &= model.holds(each)
-    return good

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from shoal.encoding.classes import class_ids
 from shoal.encoding.table import EncodedTable, Partition, Recoding
-from shoal.methods.butterfly.division import Division, holding, least
+from shoal.methods.butterfly.division import Division, least
 from shoal.metrics.loss import gcp
-from shoal.models import needs_sensitive
+from shoal.models import needs_sensitive, satisfied_classes
 from shoal.models.base import Model
 
 __all__ = ["layered", "satisfies"]
@@ -78,7 +78,7 @@ def satisfies(table: EncodedTable, division: Division, recoding: Recoding) -> bo
     for known, models in asked:
         parts = dict.fromkeys(recoding.partitions[a] for a in known)
         classes, _ = class_ids([ids[p] for p in parts], table.n)
-        if not holding(table, classes, models).all():
+        if not satisfied_classes(table, models, classes).all():
             return False
     return True
 
@@ -97,7 +97,9 @@ class _Stack:
         rest = None
         if len(rows):
             some = self.table.take(rows)
-            if not holding(some, np.zeros(len(rows), dtype=np.int64), division.everyone).all():
+            if not satisfied_classes(
+                some, division.everyone, np.zeros(len(rows), dtype=np.int64)
+            ).all():
                 return None
             rest = recode_rest(some)
         partitions = []
@@ -180,4 +182,4 @@ def _good(
         return enough
     among = np.where(core, ids + 1, 0)
     dense, _ = class_ids([(among, int(among.max()) + 1)], table.n)
-    return holding(table, dense, models)[dense]
+    return satisfied_classes(table, models, dense)[dense]

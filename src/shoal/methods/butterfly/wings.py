@@ -23,13 +23,13 @@ from shoal.kernels.dp import best_offsets
 from shoal.kernels.threads import on_threads
 from shoal.methods import get_method
 from shoal.methods.base import Run
-from shoal.methods.butterfly.division import Division, Wing, holding, least
+from shoal.methods.butterfly.division import Division, Wing, least
 from shoal.methods.hilbert import curve_of
 from shoal.methods.line import partition_line
 from shoal.methods.merging import merge_along
 from shoal.methods.mondrian import cut_table
 from shoal.metrics.loss import gcp
-from shoal.models import AlphaK, FrequencyL, KAnonymity, TCloseness
+from shoal.models import satisfied_classes
 from shoal.models.base import Model
 
 __all__ = ["Butterflies", "ButterflyInputs", "alike", "group_wings", "join"]
@@ -134,7 +134,7 @@ def _wing(inputs: ButterflyInputs, v: int, nodes: Ids, units: Partition | None) 
     wing, table = inputs.division.wings[v], inputs.tables[v]
     if inputs.inner != "hilbert":
         found = _by_method(inputs, wing, table, nodes, units)
-        if holding(table, found.group_ids(), wing.models).all():
+        if satisfied_classes(table, wing.models, found.group_ids()).all():
             return found
     if units is not None:
         line = _units_along(table, nodes, units)
@@ -154,7 +154,7 @@ def _group(
     if inputs.sizes_only:
         return partition
     merged = _merged(table, partition, nodes, models)
-    if not all(isinstance(m, KAnonymity | FrequencyL | AlphaK) for m in models):
+    if not all(m.size_and_cap for m in models):
         return merged
     apart = _node_by_node(table, order, nodes, models)
     return min(apart, merged, key=lambda p: gcp(fenced, Recoding.single(p, len(fenced.qi))))
@@ -166,7 +166,7 @@ def _merged(table: EncodedTable, line: Partition, nodes: Ids, models: Sequence[M
     Node by node, but for models that compare a group with the whole table:
     then a group may cross nodes, which become one.
     """
-    if any(isinstance(m, TCloseness) for m in models):
+    if any(m.compares_with_table for m in models):
         return merge_along(line, _fenced(table, nodes), models)
     parts = []
     for begin, end in pairwise(_bounds(nodes[line.firsts])):

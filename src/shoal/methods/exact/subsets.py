@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +14,10 @@ from shoal.errors import InfeasibleError, PolicyError
 from shoal.kernels.exact.subsets import cheapest_partition, subset_losses
 from shoal.methods.exact import INSTEAD, Deadline, Minimum, floors
 from shoal.models import (
-    ClassHistograms,
     Model,
-    histograms,
+    TableModels,
     require_columns,
-    sizes_only,
-    table_histograms,
+    satisfied_classes,
     union_closed,
 )
 
@@ -69,44 +66,13 @@ def _feasible(
     """Which subsets of the records, given as bits, satisfy every model."""
     count = 1 << table.n
     feasible = np.zeros(count, dtype=np.bool_)
-    whole = table_histograms(table, np.zeros(table.n, dtype=np.int64))
+    asked = TableModels(table, models)
     for begin in range(1, count, SLICE):
         deadline.check()
         subsets = np.arange(begin, min(begin + SLICE, count))
         which, rows = np.nonzero(subsets[:, None] >> np.arange(table.n) & 1)
-        person = None if table.person is None else table.person[rows]
-        sizes = sizes_only(which, person=person)
-        by_column = [
-            _with_total(histograms(
-                which, codes[rows], column.size,
-                person=person, ordered=column.ordered, numbers=column.numbers,
-            ), total)
-            for column, codes, total in zip(
-                table.sensitive, table.sensitive_codes, whole, strict=True
-            )
-        ]  # fmt: skip
-        feasible[subsets] = _hold(models, sizes, by_column)
+        feasible[subsets] = asked.satisfied(rows, which)
     return feasible
-
-
-def _with_total(classes: ClassHistograms, whole: ClassHistograms) -> ClassHistograms:
-    """Subsets overlap, so that their sum is not the table."""
-    return replace(classes, table=whole.total)
-
-
-def _hold(
-    models: Sequence[Model], sizes: ClassHistograms, by_column: Sequence[ClassHistograms]
-) -> NDArray[np.bool_]:
-    """Which classes satisfy every model in every sensitive column it applies to."""
-    holds = np.ones(sizes.classes, dtype=np.bool_)
-    for model in models:
-        if not model.about_sensitive:
-            holds &= model.holds(sizes)
-            continue
-        for classes in by_column:
-            if model.applies(classes):
-                holds &= model.holds(classes)
-    return holds
 
 
 def _ids(choice: NDArray[np.int64], n: int) -> NDArray[np.int64]:
@@ -136,7 +102,7 @@ def _refuse_broken_unions(
     stars = all(c.suppressed for c in table.qi)
     recoded = recode(table, Recoding((partition,) * len(table.qi), stars=stars))
     ids, _ = class_ids([(c.index, len(c.texts)) for c in recoded], table.n)
-    if not _hold(models, sizes_only(ids, person=table.person), table_histograms(table, ids)).all():
+    if not satisfied_classes(table, models, ids).all():
         raise PolicyError(
             "method optimal: groups of the optimal partition are published under the same values "
             f"and fail as one, because persons are in several of them; {INSTEAD}"
