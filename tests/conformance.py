@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import pyarrow as pa
 from hypothesis import reject
+from hypothesis import strategies as st
 
 import shoal
 from guarantees import fails_as_a_whole
 from shoal.errors import InfeasibleError, PolicyError, ShoalError, VerificationError
-from shoal.methods import methods_where
+from shoal.methods import get_method, methods_where
 from shoal.models import models_of
 
 MODELS: list[dict[str, Any]] = [
@@ -87,12 +88,35 @@ FAIL_AS_ONE = Refusal(
     lambda case: not case.kept_by_larger_classes,
     sure=False,
 )
+TOO_MANY_SETS = Refusal(
+    r"family subsets looks at all sets of .* records", lambda case: case.records > 20, sure=False
+)
 REFUSALS = {
     "attributes": [GROWS_CLASSES],
+    "cover": [TOO_MANY_SETS],
     "incognito": [GROWS_CLASSES],
     "optimal": [TOO_LARGE, FAIL_AS_ONE],
 }
 """All that a method may refuse of `MODELS` and `WITH_PERSONS`; others refuse nothing."""
+
+
+def options_of(method: str) -> st.SearchStrategy[dict[str, Any]]:
+    """Any mix of what the options of a method can be set to, by their types; numbers stay."""
+    chosen = get_method(method)
+    fields = chosen.options.model_fields
+    choices = {name: _choices(field.annotation) for name, field in fields.items()}
+    if chosen.inner_option is not None:
+        choices[chosen.inner_option] = ("hilbert", "mondrian")
+    offered = {name: st.sampled_from(some) for name, some in choices.items() if some}
+    return st.fixed_dictionaries({}, optional=offered)
+
+
+def _choices(kind: Any) -> tuple[Any, ...]:
+    if kind is bool:
+        return (False, True)
+    if get_origin(kind) is Literal:
+        return get_args(kind)
+    return tuple(choice for part in get_args(kind) for choice in _choices(part))
 
 
 def refusals(method: str, case: Case) -> list[Refusal]:

@@ -18,6 +18,7 @@ from conformance import (
     WITH_PERSONS,
     Case,
     most_records,
+    options_of,
     possible,
     refusals,
     released,
@@ -28,15 +29,6 @@ from random_tables import microdata
 from shoal.errors import PolicyError, VerificationError
 from shoal.methods import METHODS, get_method
 
-OPTIONS = {
-    "cover": [{}, {"family": "balls"}],
-    "hilbert": [{}, {"fast": True}],
-    "idistance": [{}, {"fast": True}, {"within": "curve"}],
-    "mondrian": [{}, {"relaxed": True}],
-    "tds": [{}, {"score": "loss", "cautious": True}],
-    "topdown": [{}, {"join": "group"}],
-    "tp+": [{}, {"refine": "mondrian"}],
-}
 pytestmark = pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
 
 
@@ -46,7 +38,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
 def test_every_release_satisfies_its_models(method, data):
     table, roles = data.draw(microdata(most=most_records(method, 40)))
     asked = data.draw(st.sampled_from(MODELS))
-    option = data.draw(st.sampled_from(OPTIONS.get(method, [{}])))
+    option = data.draw(options_of(method))
     layout = data.draw(st.sampled_from(["cells", "bounds"]))
     recoding = data.draw(st.sampled_from([None, *get_method(method).recodings]))
     sensitive = sensitive_of(asked)
