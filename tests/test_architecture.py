@@ -2,82 +2,43 @@
 
 from __future__ import annotations
 
-import ast
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 import shoal
-
-SOURCE = Path(shoal.__file__).parent
-
-LAYERS = [
-    ["_version", "errors", "effort", "kernels", "model_settings", "progress"],
-    ["policy", "hierarchy", "io"],
-    ["encoding", "datasets"],
-    ["models", "metrics"],
-    ["methods", "verification", "released"],
-    ["bounds", "plan"],
-    ["engines", "release", "summary"],
-    ["pipeline", "recipient", "joining"],
-    ["explore"],
-    ["report"],
-    ["cli"],
-]
-LAYER_OF = {name: depth for depth, names in enumerate(LAYERS) for name in names}
+from rooms import DEPTH, PICTURE, SOURCE, home, imports, imports_of, modules, picture
 
 VERIFICATION_MAY_KNOW = {"errors", "policy", "model_settings", "encoding", "models"}
 
 
-def modules():
-    return sorted(p for p in SOURCE.rglob("*.py") if p != SOURCE / "__init__.py")
-
-
-def home(path: Path) -> str:
-    """First part of a module's name under shoal: a package or a single file."""
-    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
-
-
-@cache
-def imports(path: Path) -> set[str]:
-    """Parts of shoal that a module imports when it runs."""
-    found = set()
-
-    def visit(node):
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            return
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("shoal"):
-            parts = node.module.split(".")
-            found.update([parts[1]] if len(parts) > 1 else [alias.name for alias in node.names])
-        if isinstance(node, ast.Import):
-            found.update(a.name.split(".")[1] for a in node.names if a.name.startswith("shoal."))
-        for child in ast.iter_child_nodes(node):
-            visit(child)
-
-    visit(ast.parse(path.read_text(encoding="utf-8")))
-    return found
+def test_the_source_is_the_one_that_runs():
+    assert Path(shoal.__file__).parent.name == SOURCE.name
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SOURCE)))
 def test_imports_point_down(path):
     here = home(path)
-    assert here in LAYER_OF, f"give {here} a place in LAYERS"
-    for other in imports(path) - {"__version__"}:
-        below = LAYER_OF[other] < LAYER_OF[here] or other == here
-        beside = LAYER_OF[other] == LAYER_OF[here] and here not in imports_of(other)
+    assert here in DEPTH, f"give {here} a place in LAYERS of tests/rooms.py"
+    for other in imports(path):
+        below = DEPTH[other] < DEPTH[here] or other == here
+        beside = DEPTH[other] == DEPTH[here] and here not in imports_of(other)
         assert below or beside, f"{here} imports {other}, which is above it"
 
 
-@cache
-def imports_of(part: str) -> set[str]:
-    return set().union(*(imports(p) for p in modules() if home(p) == part))
+def test_every_room_of_the_picture_exists():
+    assert set(DEPTH) == {home(path) for path in modules()}
 
 
-def test_verification_knows_no_method():
-    assert imports(SOURCE / "verification" / "check.py") <= VERIFICATION_MAY_KNOW
+def test_the_picture_shows_the_source():
+    assert PICTURE.read_text(encoding="utf-8") == picture(), "run: python tests/rooms.py"
+
+
+@pytest.mark.parametrize("name", ["check.py", "result.py"])
+def test_verification_knows_no_method(name):
+    assert imports(SOURCE / "verification" / name) - {"verification"} <= VERIFICATION_MAY_KNOW
 
 
 def test_kernels_know_arrays_only():
@@ -110,3 +71,10 @@ def test_modules_stay_readable():
     for path in modules():
         lines = len(path.read_text(encoding="utf-8").splitlines())
         assert lines <= 450, f"{path.relative_to(SOURCE)} has {lines} lines: split it"
+
+
+def test_the_page_names_every_room():
+    page = PICTURE.with_suffix(".md").read_text(encoding="utf-8")
+    rooms = page.split("## Rooms")[1].split("## Contracts")[0]
+    for room in set(DEPTH) - {"_version"}:
+        assert f"`{room}`" in rooms, f"docs/architecture.md does not name {room}"

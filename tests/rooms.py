@@ -1,6 +1,6 @@
 """The rooms of the house: what each is for, which may know which, and a picture of them.
 
-``python docs/rooms.py`` draws ``docs/architecture.svg`` anew, from the imports in the
+``python tests/rooms.py`` draws ``docs/architecture.svg`` anew, from the imports in the
 source. `tests/test_architecture.py` holds the order of the layers, and that the picture
 is the one that the source gives.
 """
@@ -14,14 +14,12 @@ from pathlib import Path
 from textwrap import wrap
 
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "shoal"
-PICTURE = Path(__file__).with_name("architecture.svg")
+PICTURE = SOURCE.parents[1] / "docs" / "architecture.svg"
 
 LAYERS: list[dict[str, str]] = [
     {"cli": "the commands; thin: they call the rooms below"},
     {"report": "charts of what was found"},
-    {
-        "explore": "for those who choose: what is in a table, which hierarchy, which method",
-    },
+    {"explore": "for those who choose: what is in a table, which hierarchy, which method"},
     {
         "pipeline": "anonymize(): the flow on one screen",
         "recipient": "counts in a release, with bounds",
@@ -29,12 +27,13 @@ LAYERS: list[dict[str, str]] = [
     },
     {
         "engines": "where the work is done: in memory for now",
+        "release": "a finished release: table, loss, proof",
+        "summary": "a release in words",
     },
     {
-        "release": "a finished release: table, loss, proof",
         "plan": "all choices, resolved before data is read",
+        "bounds": "what no release can undercut",
     },
-    {"bounds": "what no release can undercut"},
     {
         "methods": "algorithms that put records into groups",
         "verification": "does the released text keep its promises? knows no method",
@@ -54,14 +53,17 @@ LAYERS: list[dict[str, str]] = [
         "io": "tables in and out: files, data frames",
     },
     {
-        "kernels": "compiled loops over arrays; shared ones on top, others by owner",
-        "errors": "all errors",
+        "kernels": "compiled loops over arrays, by owner",
+        "model_settings": "what models are asked by",
         "effort": "what an effort spends",
         "progress": "who is told how far it is",
+        "errors": "all errors, in one tree",
         "_version": "the version",
     },
 ]
 """From top to bottom: a room knows those below it, and not the other way round."""
+DEPTH = {room: number for number, layer in enumerate(reversed(LAYERS)) for room in layer}
+"""How far above the ground each room is."""
 
 STEPS = {
     "io": "read, write",
@@ -76,7 +78,7 @@ SMALL = {"_version"}
 """Too small for a box of its own."""
 
 WIDTH, MARGIN, GAP = 1000, 24, 16
-ROW, SPACE, TOP = 74, 30, 74
+ROW, SPACE, TOP = 62, 26, 74
 INK, PALE, LINE, PAPER, ACCENT = "#222222", "#6B6B6B", "#C9CED3", "#FFFFFF", "#0072B2"
 FONT = "Helvetica Neue, Helvetica, Arial, sans-serif"
 
@@ -191,19 +193,18 @@ def _box(room: str, left: float, top: float, width: float) -> str:
     layer = next(layer for layer in LAYERS if room in layer)
     sentence = wrap(layer[room], max(12, int((width - 20) / 5.9)))
     files = sum(home(path) == room for path in modules())
-    size = "" if (SOURCE / f"{room}.py").exists() else f"{files} modules"
+    size = "" if files == 1 else f'<tspan font-size="10" fill="{PALE}">  {files} modules</tspan>'
     parts = [
         f'<rect x="{left:.0f}" y="{top:.0f}" width="{width:.0f}" height="{ROW}" rx="6" '
         f'fill="{PAPER}" stroke="{edge}" stroke-width="{thick}"/>',
-        _text(left + 10, top + 20, room, INK, 14, bold=True),
+        f'<text x="{left + 10:.0f}" y="{top + 20:.0f}" font-size="14" fill="{INK}">'
+        f'<tspan font-weight="bold">{room}</tspan>{size}</text>',
     ]
     if step:
         parts.append(_text(left + width - 10, top + 20, step, ACCENT, 12, bold=True, end=True))
     parts += [
         _text(left + 10, top + 38 + 14 * i, line, PALE, 11.5) for i, line in enumerate(sentence[:2])
     ]
-    if size:
-        parts.append(_text(left + width - 10, top + ROW - 8, size, PALE, 10, end=True))
     return "\n".join(parts)
 
 
