@@ -33,6 +33,7 @@ from shoal.models import (
 )
 
 run_hilbert = partial(partition_of, "hilbert")
+TWO_WAYS = 4  # lanes
 
 
 def column(codes, form=SPAN, weight=1.0, size=None, missing=False, position=None):
@@ -60,9 +61,9 @@ def column(codes, form=SPAN, weight=1.0, size=None, missing=False, position=None
 
 
 @st.composite
-def tables(draw, most=40, sensitive=False):
+def tables(draw, most=40, sensitive=False, least=1):
     """Small tables of all three forms: duplicates, constants, missing values, no QI at all."""
-    n = draw(st.integers(1, most))
+    n = draw(st.integers(least, most))
     qi = []
     for _ in range(draw(st.integers(0, 4))):
         size = draw(st.integers(1, 7))
@@ -146,16 +147,13 @@ class TestCut:
         least, _ = best_cut(table.n, k, lambda a, b: group_cost(table, order[a:b].tolist()))
         assert got == pytest.approx(least, rel=1e-5, abs=1e-5)
 
-    @given(tables(most=60), st.integers(2, 4), st.booleans())
+    @given(tables(least=4 * 4 + 2 * TWO_WAYS + 2, most=60), st.integers(2, 4), st.booleans())
     @settings(deadline=None, max_examples=100)
     def test_two_threads_find_an_optimum_too(self, table, k, fast):
-        lanes = 4
         curve = curve_of(table)
         spot = curve.spots() if fast else np.zeros(0)
         alone = dp.best_offsets(table.costs, table.codes, curve.order, k, spot if fast else None)
-        if table.n < 4 * k + 2 * lanes + 2:
-            return
-        both = dp._from_both_ends(table.costs, table.codes, curve.order, spot, k, lanes)
+        both = dp._from_both_ends(table.costs, table.codes, curve.order, spot, k, TWO_WAYS)
         assert (np.diff(both) >= k).all()
         assert (np.diff(both) < 2 * k).all()
 
