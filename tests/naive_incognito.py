@@ -75,9 +75,9 @@ def satisfies(table: EncodedTable, models: Sequence[Model], groups: list[Rows]) 
         for column in sensitive_of(table):
             values = column.codes.tolist()
             if model.name == "(k,e)":
-                if column.values is None:
+                if column.numbers is None:
                     continue
-                values = [column.values[v] for v in values]
+                values = [column.numbers[v] for v in values]
             records = [[(persons[r], values[r]) for r in g] for g in groups]
             if not all(naive_models.holds(model, records, column.ordered)):
                 return False
