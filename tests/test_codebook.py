@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from guarantees import groups_of
 from random_tables import encoded_tables
+from shoal import anonymize
 from shoal.encoding.codebook import Codebook
 from shoal.encoding.encode import attribute_of, encode, sensitive_of
 from shoal.encoding.recode import range_texts, recode, set_texts
@@ -110,6 +111,13 @@ def test_costs_rules_eligibility_and_best_l_need_no_record(policy):
     share = "60.0% of the persons" if policy.person else "75.0% of the records"
     assert f"'flu' is {share} (column ill)" in str(refused.value)
     assert best_l(book) == 2
+
+
+def test_what_a_manifest_says_of_the_columns_needs_no_record(policy):
+    book, release = book_alone(policy), anonymize(PEOPLE, policy, k=2, method="hilbert")
+    assert book.kinds == release.manifest["kinds"]
+    assert book.trees["tree"] == release.manifest["policy"]["hierarchy"]["tree"]["sha256"]
+    assert set(book.trees) == {"tree"}
 
 
 def test_axes_of_the_curve_need_no_record(policy):

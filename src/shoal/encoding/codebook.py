@@ -123,6 +123,18 @@ class Codebook:
         """The loss of all quasi-identifiers in the form that kernels take."""
         return costs_of(self.qi)
 
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        """The kind of each quasi-identifier and sensitive column, for a manifest."""
+        kinds = {column.name: column.kind for column in self.qi}
+        return kinds | {column.name: column.kind for column in self.sensitive}
+
+    @property
+    def trees(self) -> dict[str, str]:
+        """A hash of each hierarchy: a manifest says which one it was, and none of its values."""
+        trees = {column.name: column.hierarchy for column in self.qi}
+        return {name: tree.digest() for name, tree in trees.items() if tree is not None}
+
     @cached_property
     def _suppressing(self) -> Codebook:
         return replace(self, qi=tuple(attribute.suppressing() for attribute in self.qi))

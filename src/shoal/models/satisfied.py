@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,11 +67,10 @@ class TableModels:
         self.table = table
         self.models = tuple(models)
 
-    @cached_property
+    @property
     def totals(self) -> tuple[NDArray[np.int64], ...]:
         """Histogram of each sensitive column in the whole table."""
-        everybody = np.zeros(self.table.n, dtype=np.int64)
-        return tuple(whole.total for whole in table_histograms(self.table, everybody))
+        return self.table.codebook.sensitive_counts
 
     def satisfied(self, rows: NDArray[np.int64], group_ids: Integers) -> NDArray[np.bool_]:
         """For each group of the given records whether it satisfies every model.
