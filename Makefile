@@ -3,16 +3,27 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test bench papers clean
+.PHONY: demo test test-all lint smoke bench papers clean
 
 demo: $(VENV)/.installed
 	$(BIN)/shoal demo
 
-test: $(VENV)/.installed-dev
+test: lint
+	$(BIN)/pytest -n 2 --dist loadgroup -m "not heavy"
+	$(MAKE) smoke
+
+test-all: lint
+	$(BIN)/pytest -n 2 --dist loadgroup
+	$(MAKE) smoke
+
+lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n 2 --dist loadgroup
+
+# The oldest and the newest other Python of this machine; skips what is not there.
+smoke: $(VENV)/.installed-dev
+	$(BIN)/python tests/smoke.py
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
@@ -21,7 +32,7 @@ papers: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.papers $(PAPERS)
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-smoke-* build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/.created:
 	$(PYTHON) -m venv $(VENV)
