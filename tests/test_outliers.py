@@ -87,7 +87,8 @@ class TestEveryMethod:
         people = [i // 2 for i in range(40)]
         table = far_out(who=people, s=["a", "b", "c", "d"] * 10)
         asked = {"k": 3, "l": 2}
-        refused = refusals(method, Case(asked, table.num_rows, persons=True))
+        case = Case(asked, table.num_rows, persons=True)
+        refused = any(refusal.sure for refusal in refusals(method, case))
         for by in ("drop", "star"):
             release = attempt(
                 table, method, asked, ["s"], qi=["age", "city"], person="who",
