@@ -1,10 +1,25 @@
 """What many tests of the command line start from: a table of people, and where to release it."""
 
+import secrets
 from pathlib import Path
 
 import pytest
 
 from command import people
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_seed():
+    """Runs without a seed draw the same one in all tests, so that what fails fails again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("shoal.plan.drawn_seed", lambda: 0)
+        yield
+
+
+@pytest.fixture
+def secret_seeds(monkeypatch):
+    """Runs without a seed draw a secret one, as they do outside of tests."""
+    monkeypatch.setattr("shoal.plan.drawn_seed", lambda: secrets.randbits(128))
 
 
 @pytest.fixture

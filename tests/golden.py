@@ -154,7 +154,7 @@ def _readers(method: str) -> Iterator[tuple[str, pa.Table, dict[str, Any]]]:
 def digest(method: str, table: pa.Table, settings: dict[str, Any]) -> str:
     """SHA-256 of the released files and of what verification and loss say; or the refusal."""
     try:
-        release = shoal.anonymize(table, method=method, **settings)
+        release = shoal.anonymize(table, method=method, seed=0, **settings)
     except ShoalError as error:
         return type(error).__name__
     found = hashlib.sha256()

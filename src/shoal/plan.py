@@ -10,6 +10,7 @@ plan for a level of it.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,9 +20,9 @@ from shoal.errors import PolicyError
 from shoal.methods import default_for, get_method, methods_where
 from shoal.methods.base import Method, Options
 from shoal.models import Model, View, models_of, views_of
-from shoal.policy import Policy
+from shoal.policy import SEED_BITS, Policy
 
-__all__ = ["Plan"]
+__all__ = ["Plan", "drawn_seed", "seed_of"]
 
 LEAST = 2
 """The level with which a plan is checked that leaves its level open: all larger ones are alike."""
@@ -40,22 +41,24 @@ class Plan:
     options: Options
     recoding: str
     """``generalise`` or ``suppress``: what becomes of mixed values."""
+    seed: int
+    """Of everything random; a secret of this run, unless the policy gives one."""
     open: tuple[str, ...] = ()
     """Settings that wait for the table: ``l`` (auto), and the k or l that ``max_loss`` searches."""
 
     @classmethod
     def of(cls, policy: Policy) -> Plan:
         """The plan of a policy, or `PolicyError` with what is wrong with it."""
-        return _resolved(policy, _left_open(policy))
+        return _resolved(policy, _left_open(policy), seed_of(policy))
 
     def decided(self, **levels: int) -> Plan:
         """The plan with levels in place of settings that were open."""
         left = tuple(name for name in self.open if name not in levels)
-        return _resolved(self.policy.override(**levels), left)
+        return _resolved(self.policy.override(**levels), left, self.seed)
 
     def with_settings(self, **settings: Any) -> Plan:
         """The plan of the same policy with other settings, taken as they are."""
-        return _resolved(self.policy.model_copy(update=settings), self.open)
+        return _resolved(self.policy.model_copy(update=settings), self.open, self.seed)
 
     @property
     def readers(self) -> tuple[View, ...]:
@@ -73,6 +76,16 @@ class Plan:
         return table.suppressing() if self.recoding == "suppress" else table
 
 
+def seed_of(policy: Policy) -> int:
+    """The policy's seed, or one that nobody can know."""
+    return drawn_seed() if policy.seed is None else policy.seed
+
+
+def drawn_seed() -> int:
+    """128 bits of the system's randomness."""
+    return secrets.randbits(SEED_BITS)
+
+
 def _left_open(policy: Policy) -> tuple[str, ...]:
     """Settings that only the table can decide."""
     waiting = ["l"] if policy.l == "auto" else []
@@ -84,7 +97,7 @@ def _left_open(policy: Policy) -> tuple[str, ...]:
     return (*waiting, name)
 
 
-def _resolved(policy: Policy, left_open: tuple[str, ...]) -> Plan:
+def _resolved(policy: Policy, left_open: tuple[str, ...], seed: int) -> Plan:
     """Everything that follows from a policy; levels that are open count as the least."""
     levels = dict.fromkeys(left_open, LEAST)
     known = policy.override(**levels) if levels else policy
@@ -97,6 +110,7 @@ def _resolved(policy: Policy, left_open: tuple[str, ...]) -> Plan:
         method=method,
         options=options,
         recoding=known.recoding or method.recodings[0],
+        seed=seed,
         open=left_open,
     )
 

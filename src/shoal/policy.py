@@ -41,6 +41,8 @@ SuppressBy = Literal["drop", "star"]
 Number = int | float
 
 ROLES = ("identifier", "qi", "sensitive", "plain")
+SEED_BITS = 128
+"""Of a seed: what the system draws for a run that is given none."""
 SECONDS_IN = {"s": 1, "m": 60, "h": 3600}
 
 
@@ -97,7 +99,9 @@ class Policy(ModelSettings, Roles):
     time: Number | str | None = Field(
         None, description='how long an any-time method may search: seconds, "30s", "2m", "1.5h"'
     )
-    seed: int = Field(0, description="seed of everything random")
+    seed: int | None = Field(
+        None, description="seed of everything random; a secret one for each run if not given"
+    )
     recoding: RecodingName | None = Field(
         None, description="mixed values become intervals and nodes, or stars; as the method does"
     )
@@ -168,6 +172,13 @@ class Policy(ModelSettings, Roles):
     def _a_loss_is_a_share(cls, value: Number | None) -> Number | None:
         if value is not None and not 0 <= value <= 1:
             raise ValueError(f"expected a number from 0 to 1; got {value}")
+        return value
+
+    @field_validator("seed")
+    @classmethod
+    def _a_seed_is_whole_and_not_negative(cls, value: int | None) -> int | None:
+        if value is not None and not 0 <= value < 1 << SEED_BITS:
+            raise ValueError(f"expected a whole number from 0 to 2^{SEED_BITS} - 1")
         return value
 
     @field_validator("time")

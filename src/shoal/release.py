@@ -87,6 +87,8 @@ class Release:
     """Records that share their published quasi-identifiers."""
     kinds: Mapping[str, str]
     """Kind of each quasi-identifier and sensitive column of the input."""
+    seed: int
+    """Of everything random in this run. Whoever knows it can replay the run: never publish it."""
     trees: Mapping[str, str] = field(default_factory=dict)
     """SHA-256 of the tree of each quasi-identifier that has one."""
     bound: Bound | None = None
@@ -103,6 +105,11 @@ class Release:
     """The input's file, if it was one, so that it is not overwritten."""
     sensitive_table: pa.Table | None = None
     """Sensitive values by group, where they are published apart (method anatomy)."""
+
+    @property
+    def seed_given(self) -> bool:
+        """Whether the policy gave the seed, so that others may know it."""
+        return self.policy.seed is not None
 
     @cached_property
     def manifest(self) -> dict[str, Any]:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 @suppression_options
 @attribute_options
 @click.option("--layout", type=click.Choice(LAYOUTS), help="Intervals as cells, or two columns.")
-@click.option("--seed", type=int, help="Seed of everything random. [0]")
+@click.option("--seed", type=int, help="Seed: whoever knows it can replay the run. [secret]")
 @click.option("--keep-order", is_flag=True, help="Keep the input's row order (it can betray).")
 @click.option("--csv-safe", is_flag=True, help="Disarm cells a spreadsheet would run.")
 @click.option("--manifest", type=click.Path(path_type=Path), help="[OUT.manifest.json]")

@@ -42,7 +42,7 @@ MEASURES = ("gcp", "kl", "query", "seconds")
 @column_options
 @effort_options
 @attribute_options
-@click.option("--seed", type=int, help="Seed of everything random. [0]")
+@click.option("--seed", type=int, help="Seed of everything random. [drawn]")
 @click.option(
     "--kl", type=click.Choice(["cube", "points"]), default="cube", show_default=True,
     help="Divergence of the data cube, or of the table's points.",

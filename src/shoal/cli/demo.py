@@ -113,7 +113,7 @@ def make(directory: Path, report: Callable[[str, float, float], None]) -> Demo:
     proof = verify(release_file)
     proof.raise_if_failed()
     # The same release in the order of the input tells who is where. It never leaves this process.
-    aligned = anonymize(table, policy_file, keep_order=True, bound=False)
+    aligned = anonymize(table, policy_file, keep_order=True, bound=False, seed=release.seed)
     shown, companions = _chosen(people, aligned)
     return Demo(
         directory=directory,

@@ -163,7 +163,7 @@ def _models(found: Inspection) -> Iterator[str]:
             (False, 'effort = "normal"', "of an any-time method: instant, fast, normal, max"),
             (False, 'time = "30s"', "or how long it may search"),
             (False, 'max_suppressed = "0.5%"', "give up that many outliers where it lowers loss"),
-            (False, "seed = 0", "of everything random"),
+            (False, "seed = 0", "for tests only: whoever knows it can replay the run"),
             (proposal.missing != ("",), f"missing = [{missing}]", "texts that mean missing"),
             (False, 'layout = "bounds"', "intervals as two columns, age_min and age_max"),
             (False, "keep_order = true", "keep the order of the rows, which can betray people"),

@@ -25,7 +25,7 @@ from shoal.explore.comparison import BOUND, Comparison, Row
 from shoal.explore.questions import Questions, check_kl
 from shoal.methods import METHODS, get_method
 from shoal.models import models_of
-from shoal.plan import Plan
+from shoal.plan import Plan, seed_of
 from shoal.policy import Policy
 from shoal.progress import Progress, reporting
 
@@ -87,6 +87,7 @@ def compare(
     """
     report = reporting(progress)
     base = Policy.of(policy, settings)
+    base = base.override(seed=seed_of(base))  # the same for all, so that like is compared with like
     if base.max_loss is not None:
         raise PolicyError("max_loss: expected none, compare runs every k and l; got one")
     if base.max_suppressed is not None:
@@ -101,7 +102,7 @@ def compare(
     table = encoded.table
     ls = [best_l(table.codebook) if one == "auto" else one for one in ls]
     report("queries", 0, 1)
-    questions = Questions.about(table, kl=kl, level=level, queries=queries, seed=base.seed)
+    questions = Questions.about(table, kl=kl, level=level, queries=queries, seed=seed_of(base))
     encoded = _without_plain_columns(encoded, base)
     rows: list[Row] = []
     steps = len(variants) * len(ks) * len(ls)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT", "gap_of", "load_manifest", "manifest_of", "policy_from_manifest", "risk_of"]
 
 FORMAT = 1
+SEED_GIVEN = "the seed was given: whoever knows it can replay the run and test guesses about people"
 
 
 def manifest_of(release: Release) -> dict[str, Any]:
@@ -46,7 +47,6 @@ def manifest_of(release: Release) -> dict[str, Any]:
             **{name: version(name) for name in ("numpy", "numba", "pyarrow")},
         },
         "policy": _public_settings(policy, release.trees),
-        "seed": policy.seed,
         "method": _method(release.method, release.budget),
         "release": {
             "records": release.verification.records,
@@ -122,6 +122,8 @@ def _notices(release: Release) -> list[str]:
     notices = []
     if release.sensitive_table is not None:
         notices.append("quasi-identifiers are exact: who is in the table is not protected")
+    if release.seed_given:
+        notices.append(SEED_GIVEN)
     if policy.keep_order:
         notices.append("rows keep the input's order, which can betray who they are")
     if policy.person is not None:
@@ -139,6 +141,7 @@ def _why_none_is_suppressed(policy: Policy) -> str:
 
 def _public_settings(policy: Policy, trees: Mapping[str, str]) -> dict[str, Any]:
     settings = policy.settings()
+    settings.pop("seed", None)  # with it anybody could replay the run on guesses
     for name in settings.get("hierarchy", {}):
         spec = policy.hierarchy[name]
         settings["hierarchy"][name] = {

@@ -171,6 +171,7 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             trees=table.codebook.trees,
             bound=bound,
             budget=decision.budget,
+            seed=plan.seed,
             suppressed=_suppression(plan, draft.kept, table.n),
             cautions=decision.cautions,
             kind=encoded.source.kind,

@@ -36,7 +36,7 @@ def partition_eligible(table: EncodedTable, plan: Plan, report: Report = silent)
     policy, seconds = plan.policy, plan.policy.seconds
     if seconds is not None and plan.proves:
         seconds *= 1 - BOUND_SHARE
-    run = Run(policy.seed, watch, plan.readers, policy.effort, seconds)
+    run = Run(plan.seed, watch, plan.readers, policy.effort, seconds)
     outcome = plan.method.run(plan.seen(table), plan.models, plan.options, run)
     if plan.recoding == "generalise":
         return outcome
