@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 SCRIPT = """
 import shoal
@@ -45,16 +48,89 @@ print(was_compiled(attribute_losses))
     assert done.stdout.split() == ["False", "True"]
 
 
-def test_where_nothing_can_be_written_the_cache_goes_to_a_temporary_folder(tmp_path):
-    script = """
+READ_ONLY = """
 import os
 os.access = lambda path, mode: False  # a read-only installation and a read-only home
 import shoal.kernels.jit, numba
 print(numba.config.CACHE_DIR)
 """
+ONE_KERNEL = """
+from shoal.kernels.jit import CACHED, kernel
+@kernel
+def one(x):
+    return x + 1
+print(one(1), CACHED)
+"""
+
+
+def run_read_only(temporary: Path, script: str = READ_ONLY) -> subprocess.CompletedProcess[str]:
     environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
-    environment["TMPDIR"] = str(tmp_path)
-    done = subprocess.run(
+    environment["TMPDIR"] = str(temporary)
+    return subprocess.run(
         [sys.executable, "-c", script], check=True, env=environment, capture_output=True, text=True
     )
-    assert done.stdout.strip().startswith(str(tmp_path))
+
+
+def test_where_nothing_can_be_written_the_cache_is_a_temporary_folder_of_our_own(tmp_path):
+    folder = tmp_path / f"shoal-kernels-{os.getuid()}"
+    for _ in range(2):  # made, then found
+        done = run_read_only(tmp_path)
+        assert (done.stdout.strip(), done.stderr) == (str(folder), "")
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def wider(folder: Path) -> None:
+    folder.mkdir()
+    folder.chmod(0o770)
+
+
+def linked(folder: Path) -> None:
+    (folder.parent / "elsewhere").mkdir(mode=0o700)
+    folder.symlink_to(folder.parent / "elsewhere")
+
+
+def of_another(folder: Path) -> None:
+    if os.getuid() != 0:
+        pytest.skip("only root can give a folder away")
+    folder.mkdir(mode=0o700)
+    os.chown(folder, 12345, -1)
+
+
+def replaceable(folder: Path) -> None:
+    folder.mkdir(mode=0o700)
+    folder.parent.chmod(0o777)  # without the sticky bit anybody can rename what is in it
+
+
+@pytest.mark.parametrize("planted", [wider, linked, of_another, replaceable])
+def test_a_folder_that_another_could_have_filled_is_no_cache(tmp_path, planted):
+    # Numba unpickles what it finds: a file of another's there ran as us.
+    folder = tmp_path / f"shoal-kernels-{os.getuid()}"
+    planted(folder)
+    done = run_read_only(tmp_path, READ_ONLY + ONE_KERNEL)
+    assert done.stdout.split() == ["2", "False"]  # no folder, and the kernel runs
+    assert done.stderr.count("RuntimeWarning") == 1
+    assert "set NUMBA_CACHE_DIR" in done.stderr
+    assert [*folder.iterdir()] == []
+
+
+def test_a_home_that_everybody_can_write_is_no_cache(tmp_path):
+    home = tmp_path / "home"
+    home.mkdir()
+    home.chmod(0o777)
+    script = f"""
+import os
+from pathlib import Path
+import shoal
+os.environ["XDG_CACHE_HOME"] = {str(home)!r}
+os.access = lambda path, mode: Path(path) == Path({str(home)!r})
+""" + READ_ONLY.split("home\n")[1]
+    assert run_read_only(tmp_path, script).stdout.strip().startswith(str(tmp_path / "shoal-k"))
+
+
+def test_a_folder_the_user_names_is_theirs(tmp_path):
+    tmp_path.chmod(0o777)
+    done = subprocess.run(
+        [sys.executable, "-c", READ_ONLY], check=True, capture_output=True, text=True,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+    )  # fmt: skip
+    assert (done.stdout.strip(), done.stderr) == (str(tmp_path), "")
