@@ -88,7 +88,7 @@ def test_neither_file_can_be_exchanged(tmp_path):
     other = tmp_path / "r.sensitive.csv"
     lines = other.read_text().splitlines()
     other.write_text("\n".join(lines[:-1]) + "\n")
-    with pytest.raises(InputError, match="SHA-256"):
+    with pytest.raises(VerificationError, match="SHA-256"):
         shoal.verify(path)
     with pytest.raises(VerificationError, match="disagree"):
         shoal.verify(path, sensitive="occupation", sensitive_table=other, l=4)

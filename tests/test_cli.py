@@ -340,8 +340,8 @@ def without_one_row(release: Path) -> None:
 def test_changed_release_is_not_the_one_of_the_manifest(release: Path) -> None:
     without_one_row(release)
     result = shoal("verify", release)
-    assert (result.code, result.out) == (2, "")
-    assert "SHA-256" in result.err
+    assert (result.code, result.err) == (1, "")
+    assert "SHA-256" in result.out
 
 
 def test_verify_without_a_manifest(tmp_path: Path, release: Path) -> None:

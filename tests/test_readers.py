@@ -20,6 +20,7 @@ from command import SECRET, assert_refused
 from command import shoal as command
 from random_tables import microdata
 from shoal.errors import PolicyError, VerificationError
+from shoal.io.write import sha256_of
 from shoal.models import TOGETHER, KAnonymity, models_of, views_of
 from shoal.policy import Policy, Reader
 from shoal.verification.check import check_release, published_names
@@ -228,7 +229,7 @@ def changed(path: Path, column: str, row: int, text: str) -> None:
         writer.writerows(rows)
     proof = path.with_name(path.name + ".manifest.json")
     manifest = json.loads(proof.read_text("utf-8"))
-    del manifest["release"]["sha256"]
+    manifest["release"]["sha256"] = sha256_of(path)
     proof.write_text(json.dumps(manifest), encoding="utf-8")
 
 

@@ -58,7 +58,7 @@ def anonymize(
     groups = engine.partition(table, plan)
     draft = engine.recode(table, groups, plan)
     verification = engine.verify(draft, plan)
-    if not verification.ok and (everybody := engine.with_outliers(table, groups, plan)):
+    if not verification.holds and (everybody := engine.with_outliers(table, groups, plan)):
         draft = engine.recode(table, everybody, plan)
         verification = engine.verify(draft, plan)
     verification.raise_if_failed()

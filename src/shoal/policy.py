@@ -32,12 +32,13 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["Kind", "Layout", "Policy", "Reader", "RecodingName", "SuppressBy"]
+__all__ = ["Kind", "Layout", "Policy", "Reader", "RecodingName", "SuppressBy", "Twins"]
 
 Kind = Literal["numeric", "date", "ordinal", "categorical"]
 Layout = Literal["cells", "bounds"]
 RecodingName = Literal["generalise", "suppress"]
 SuppressBy = Literal["drop", "star"]
+Twins = Literal["fold", "distinct"]
 Number = int | float
 
 ROLES = ("identifier", "qi", "sensitive", "plain")
@@ -128,6 +129,9 @@ class Policy(ModelSettings, Roles):
         default_factory=dict, description="values of an ordinal attribute, lowest first"
     )
     missing: tuple[str, ...] = Field(("",), description="texts that mean a missing value")
+    twins: Twins = Field(
+        "fold", description="sensitive values that differ in spelling only: fold, or distinct"
+    )
 
     layout: Layout = Field("cells", description="intervals in one cell, or as two columns")
     keep_order: bool = Field(False, description="keep the order of the input's rows")
@@ -428,4 +432,5 @@ def _line_of(text: str, names: list[str]) -> str:
 KINDS: tuple[str, ...] = get_args(Kind)
 LAYOUTS: tuple[str, ...] = get_args(Layout)
 RECODINGS: tuple[str, ...] = get_args(RecodingName)
+TWINS: tuple[str, ...] = get_args(Twins)
 SUPPRESSIONS: tuple[str, ...] = get_args(SuppressBy)

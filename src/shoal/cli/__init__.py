@@ -56,7 +56,7 @@ def cli() -> None:
 
     \b
     Exit codes: 0 done, 1 a verification failed, 2 bad usage or input,
-    3 no release can satisfy the models.
+    3 no release can satisfy the models, 5 verified in part only.
     """
 
 

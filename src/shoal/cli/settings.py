@@ -11,7 +11,7 @@ import click
 from shoal.effort import EFFORTS
 from shoal.errors import PolicyError
 from shoal.model_settings import MODEL_OPTIONS, ModelOption
-from shoal.policy import KINDS, RECODINGS, SUPPRESSIONS, Policy
+from shoal.policy import KINDS, RECODINGS, SUPPRESSIONS, TWINS, Policy
 
 __all__ = [
     "attribute_options",
@@ -37,6 +37,9 @@ def column_options(command: Command) -> Command:
             "--kind", metavar="COLUMN=KIND", multiple=True, help=f"One of {', '.join(KINDS)}."
         ),
         click.option("--missing", metavar="TEXT", multiple=True, help="Text that means missing."),
+        click.option(
+            "--twins", type=click.Choice(TWINS), help="Values that differ in spelling. [fold]"
+        ),
         click.option(
             "--policy", "policy_file", metavar="FILE", help="Policy file; options override it."
         ),

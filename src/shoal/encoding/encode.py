@@ -12,6 +12,7 @@ the records are then renumbered, one column at a time.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 from shoal.encoding.coarsen import coarsened
 from shoal.encoding.codebook import SET, SPAN, TREE, Attribute, SensitiveAttribute, coordinates
 from shoal.encoding.cooccurrence import arranged
+from shoal.encoding.folding import counted_values
 from shoal.encoding.table import Codes, EncodedTable
 from shoal.encoding.values import (
     Values,
@@ -30,13 +32,12 @@ from shoal.encoding.values import (
     distinct_values,
     kind_of,
     parse_numbers,
-    rank_values,
     ranking,
     ranks_of,
     sorted_by_text,
     with_missing,
 )
-from shoal.errors import InputError, PolicyError
+from shoal.errors import InputError, PolicyError, ShoalWarning
 from shoal.hierarchy import Hierarchy, hierarchy_from_spec
 from shoal.policy import Kind, Policy
 
@@ -211,10 +212,21 @@ def _in_order(
 def sensitive_of(name: str, values: Values, policy: Policy) -> tuple[SensitiveAttribute, Codes]:
     """A sensitive column, from its distinct values alone; returns as `attribute_of`."""
     kind = kind_of(name, values, policy)
-    ranked = rank_values(name, values, kind, policy.order.get(name))
+    ranked, twins = counted_values(name, values, policy)
+    if twins:
+        warnings.warn(ShoalWarning(_about_twins(name, twins)), stacklevel=2)
     ordered = kind != "categorical"
     attribute = SensitiveAttribute(name, kind, ranked.texts, ordered, ranked.numbers)
     return attribute, ranked.code_of_value
+
+
+def _about_twins(name: str, twins: int) -> str:
+    differ = "1 value differs" if twins == 1 else f"{twins:,} values differ"
+    return (
+        f"column {name!r}: {differ} from another in spelling only (case, white space, invisible "
+        "characters, number forms, words for unknown) and counts as the same; clean the column, "
+        'or say twins = "distinct"'
+    )
 
 
 def _encode_person(source: pa.Table, policy: Policy) -> Codes | None:

@@ -66,7 +66,8 @@ def _in_one_table(source: pa.Table, recoded: Sequence[RecodedColumn], policy: Po
     for name in source.column_names:
         if name in policy.identifier or name == policy.person:
             continue
-        for published, column in forms.get(name, {name: source.column(name)}).items():
+        unchanged = forms.get(name) or {name: _with_nulls(name, source.column(name), policy)}
+        for published, column in unchanged.items():
             if published in columns or (published != name and published in source.column_names):
                 raise PolicyError(
                     f"layout bounds: column {published!r} exists already; rename it in the input"
@@ -80,6 +81,27 @@ def _in_one_table(source: pa.Table, recoded: Sequence[RecodedColumn], policy: Po
         rows = _canonical_order(table, qi)
         table = table.take(pa.array(rows)).combine_chunks()
     return Published(disarm(table) if policy.csv_safe else table, qi, rows)
+
+
+def _with_nulls(name: str, column: pa.ChunkedArray, policy: Policy) -> pa.ChunkedArray:
+    """A column that is not recoded; what counts as missing is a null in every format.
+
+    Written as text, NaN or a word for missing could not be told from a value.
+    """
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_floating(kind):
+        values = column.cast(kind)
+        return pc.if_else(pc.is_nan(values).fill_null(False), pa.scalar(None, kind), values)
+    words = [text for text in policy.missing if text] if name in policy.sensitive else []
+    if words and (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        values = column.cast(kind)
+        missing = pc.is_in(values, value_set=pa.array(words, kind))
+        return (
+            pc.if_else(missing, pa.scalar(None, kind), values)
+            if pc.any(missing).as_py()
+            else column
+        )
+    return column
 
 
 def _in_two_tables(

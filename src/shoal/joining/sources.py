@@ -95,7 +95,7 @@ def _opened(release: Any, number: int, policy: Policy, own: tuple[str, ...]) -> 
     about = About(_without_strange_trees(policy, claims), claims)
     data = release.table if isinstance(release, Release) else release
     table, _ = to_arrow(data, about.missing)
-    promised = policy_from_manifest(claims, Path(name)) if claims is not None else None
+    promised = policy_from_manifest(claims, name) if claims is not None else None
     sets = (own,) if own else _known_sets(claims, promised)
     columns = tuple(table.column_names)
     return Source(name, table, replace(about, columns=columns), sets, promised)

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.encoding.classes import class_ids
-from shoal.encoding.values import distinct_values, kind_of, parse_numbers, rank_values
+from shoal.encoding.folding import counted_values, folded_codes
+from shoal.encoding.values import distinct_values, kind_of, parse_numbers
 from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.models import (
     ClassHistograms,
@@ -23,6 +25,7 @@ from shoal.models import (
     histograms,
     needs_sensitive,
     sizes_only,
+    union_closed,
     views_of,
 )
 from shoal.policy import Policy
@@ -35,6 +38,7 @@ __all__ = [
     "check_release",
     "check_separated",
     "published_names",
+    "released_classes",
 ]
 
 
@@ -95,11 +99,27 @@ def _on(
     person: NDArray[np.int32] | None,
 ) -> tuple[tuple[Check, ...], NDArray[np.int64]]:
     """Checks of models on the classes of these columns, and the records in each class."""
-    ids, count = _classes(released, qi)
+    ids, count = released_classes(released, qi)
     rows = np.bincount(ids, minlength=count).astype(np.int64)
     if policy.person is not None and person is None:
         return tuple(_without_persons(models, policy, rows)), rows
-    return tuple(_checks(released, ids, models, policy, person)), rows
+    checks = _checks(released, ids, models, policy, person)
+    if policy.twins == "fold" and not union_closed(models, person is not None):
+        # Who reads " F" as "F" sees these classes as one. Models that unions keep cannot fail
+        # there, nor reach less, if they hold on exact texts; all others are asked again.
+        merged, fewer = released_classes(released, qi, folded=True)
+        if fewer < count:
+            again = _checks(released, merged, models, policy, person)
+            checks = [_weaker(*both) for both in zip(checks, again, strict=True)]
+    return tuple(checks), rows
+
+
+def _weaker(exact: Check, folded: Check) -> Check:
+    """The worse of two readings of one release."""
+    if exact.holds != folded.holds or exact.source is None or folded.source is None:
+        return folded if exact.holds else exact
+    (model, one), (_, other) = exact.source, folded.source
+    return replace(exact, reached=model.merge([one, other]).level)
 
 
 def check_separated(
@@ -141,12 +161,18 @@ def _whole_numbers(table: pa.Table, name: str) -> NDArray[np.int64]:
     return np.asarray(numbers[distinct.codes], dtype=np.int64)
 
 
-def _classes(released: pa.Table, qi: Sequence[str]) -> tuple[NDArray[np.int64], int]:
-    """Equivalence class of each record, by the released texts."""
-    columns = []
+def released_classes(
+    released: pa.Table, qi: Sequence[str], folded: bool = False
+) -> tuple[NDArray[np.int64], int]:
+    """Equivalence class of each record, by the released texts; only nulls are missing.
+
+    With `folded`, texts that a reader takes for the same are.
+    """
+    columns: list[tuple[NDArray[Any], int]] = []
     for name in qi:
         distinct = distinct_values(released.column(name), missing=())
-        columns.append((distinct.codes + 1, len(distinct.values) + 1))  # 0 is missing
+        exact = (distinct.codes + 1, len(distinct.values) + 1)  # 0 is missing
+        columns.append(folded_codes(distinct) if folded else exact)
     return class_ids(columns, released.num_rows)
 
 
@@ -172,7 +198,7 @@ def _histograms(
     """The values of a sensitive column in every class, as its text says."""
     distinct = distinct_values(released.column(name), policy.missing)
     kind = kind_of(name, distinct, policy)
-    ranked = rank_values(name, distinct, kind, policy.order.get(name))
+    ranked, _ = counted_values(name, distinct, policy)
     return histograms(
         ids,
         ranked.code_of_value[distinct.codes],

@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from shoal.errors import InputError, PolicyError
+from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.io.frames import to_arrow
 from shoal.io.paths import manifest_path
 from shoal.io.write import sha256_of
 from shoal.models import models_of
 from shoal.policy import Policy
-from shoal.verification.check import Verification, check_release, check_separated, published_names
-from shoal.verification.manifest import load_manifest, policy_from_manifest
+from shoal.verification.check import (
+    Verification,
+    check_release,
+    check_separated,
+    published_names,
+    released_classes,
+)
+from shoal.verification.claims import about_columns, about_findings, hidden_orders
+from shoal.verification.manifest import checked_manifest, load_manifest, policy_from_manifest
+from shoal.verification.result import Check
 
 __all__ = ["verify"]
+
+NULLS = ("",)
+"""What is missing in a released file: empty cells, whatever the manifest calls missing."""
 
 
 def verify(
     release: Any,
-    manifest: str | Path | None = None,
+    manifest: str | Path | Mapping[str, Any] | None = None,
     policy: Policy | str | Path | None = None,
     *,
     sensitive_table: Any = None,
@@ -34,29 +49,79 @@ def verify(
     release
         A file name, or a table as `shoal.anonymize` takes it.
     manifest
-        The manifest's file name; beside the release if not given.
+        The manifest or its file name; beside the release if not given.
     policy, **settings
         Where there is no manifest: roles and models to check, by name.
     sensitive_table
-        The second table of a release in two tables (method anatomy), where
-        there is no manifest to name it.
+        The second table of a release in two tables (method anatomy); a
+        manifest names the file of it.
     """
     if policy is not None or settings:
-        return _check(release, sensitive_table, Policy.of(policy, settings))
-    if manifest is None and not isinstance(release, str | Path):
+        policy = Policy.of(policy, settings)
+        second = None if sensitive_table is None else _table(sensitive_table)
+        return _check(_table(release), second, policy)
+    is_file = isinstance(release, str | Path)
+    if manifest is None and not is_file:
         raise PolicyError("verify: give the manifest, or the columns and models to check")
-    path = Path(manifest) if manifest is not None else manifest_path(Path(release))
-    claims = load_manifest(path)
-    policy = policy_from_manifest(claims, path)
-    if isinstance(release, str | Path):
-        _check_digest(Path(release), claims["release"])
-        if other := claims["release"].get("sensitive_table"):
-            sensitive_table = _beside(Path(release), other, path)
-            _check_digest(sensitive_table, other)
-    return _check(release, sensitive_table, policy)
+    if isinstance(manifest, Mapping):
+        named, claims = "given", checked_manifest(manifest, "given")
+    else:
+        path = Path(manifest) if manifest is not None else manifest_path(Path(release))
+        named, claims = str(path), load_manifest(path)
+    changed: list[str] = []
+    told = claims.get("release")
+    if not isinstance(told, Mapping):
+        raise InputError(f"manifest {named}: lacks 'release'")
+    if is_file:
+        changed += _digest_differs(Path(release), told, named)
+        if other := told.get("sensitive_table"):
+            sensitive_table = _beside(Path(release), other, named)
+            changed += _digest_differs(sensitive_table, other, named)
+    try:
+        return _compared(release, sensitive_table, claims, named, changed)
+    except (InputError, VerificationError):
+        if changed:  # what is wrong with a file that was changed is that it was changed
+            raise VerificationError(changed[0]) from None
+        raise
 
 
-def _beside(release: Path, claims: Any, manifest: Path) -> Path:
+def _compared(
+    release: Any, sensitive_table: Any, claims: Mapping[str, Any], named: str, changed: list[str]
+) -> Verification:
+    """Check the models that the policy of a manifest asks for, and whatever else it says."""
+    policy = policy_from_manifest(claims, named)
+    table = _table(release)
+    second = None if sensitive_table is None else _table(sensitive_table)
+    qi = published_names(policy.qi, table.column_names)
+    found = [*changed, *about_columns(claims, policy, table.column_names, qi)]
+    there = [*table.column_names, *(second.column_names if second is not None else ())]
+    if lacking := [name for name in (*qi, *policy.sensitive) if name not in there]:
+        says = f"the policy has column {lacking[0]!r}, and the release does not"
+        raise VerificationError(found[0] if found else says)
+    verification = _check(table, second, policy)
+    hidden = hidden_orders(claims)
+    checks = tuple(_without_order(check, hidden) for check in verification.checks)
+    verification = replace(verification, checks=checks)
+    sizes = _class_sizes(table, qi)
+    found += about_findings(claims, policy, verification, sizes, table)
+    return replace(verification, mismatches=tuple(found))
+
+
+def _class_sizes(table: pa.Table, qi: list[str]) -> NDArray[np.int64]:
+    ids, count = released_classes(table, qi)
+    return np.bincount(ids, minlength=count).astype(np.int64)
+
+
+def _without_order(check: Check, hidden: set[str]) -> Check:
+    """A distance between ranks cannot be checked where nobody says which value has which."""
+    by_rank = check.source is not None and check.source[0].compares_with_table
+    if check.column not in hidden or not by_rank:
+        return check
+    reason = f"the manifest does not publish the order of {check.column}; check with --policy"
+    return replace(check, reached=None, holds=True, failing_classes=0, unchecked=reason)
+
+
+def _beside(release: Path, claims: Any, manifest: str) -> Path:
     """The second table, which a manifest names without a folder: it lies beside the first."""
     try:
         return release.with_name(claims["file"])
@@ -64,29 +129,35 @@ def _beside(release: Path, claims: Any, manifest: Path) -> Path:
         raise InputError(f"manifest {manifest}: does not name the sensitive table") from None
 
 
-def _check(release: Any, sensitive_table: Any, policy: Policy) -> Verification:
-    table = _table(release, policy)
+def _check(table: pa.Table, sensitive_table: pa.Table | None, policy: Policy) -> Verification:
     models = models_of(policy)
     if sensitive_table is not None:
         if len(policy.sensitive) != 1:
             raise PolicyError("a release in two tables has one sensitive column: name it")
-        return check_separated(table, _table(sensitive_table, policy), models, policy)
+        return check_separated(table, sensitive_table, models, policy)
     if not policy.qi:
         raise PolicyError("qi: name the quasi-identifiers of the release, with --qi")
     return check_release(table, published_names(policy.qi, table.column_names), models, policy)
 
 
-def _table(data: Any, policy: Policy) -> pa.Table:
-    table, _ = to_arrow(data, policy.missing)
+def _table(data: Any) -> pa.Table:
+    table, _ = to_arrow(data, NULLS)
     if table.num_rows == 0:
         raise InputError("the release is empty: it has no records to check")
     return table
 
 
-def _check_digest(path: Path, claims: dict[str, Any]) -> None:
+def _digest_differs(path: Path, claims: Mapping[str, Any], manifest: str) -> list[str]:
+    """One line if a file is not the one that a manifest describes; nothing if it is."""
     claimed = claims.get("sha256")
-    if path.is_file() and claimed is not None and sha256_of(path) != claimed:
+    if not isinstance(claimed, str):
         raise InputError(
-            f"{path}: is not the file its manifest describes (SHA-256 differs); "
-            "find the right manifest, or check with --qi and -k"
+            f"manifest {manifest}: has no SHA-256 of {path.name}, so nothing ties it to the file; "
+            "check with --qi and -k instead"
         )
+    if not path.is_file() or sha256_of(path) == claimed:
+        return []
+    return [
+        f"{path}: is not the file its manifest describes (SHA-256 differs); it was changed, or the "
+        "manifest is another's"
+    ]

@@ -30,10 +30,26 @@ if TYPE_CHECKING:
     from shoal.metrics.loss import Loss
     from shoal.release import Budget, MethodUsed, Release
 
-__all__ = ["FORMAT", "gap_of", "load_manifest", "manifest_of", "policy_from_manifest", "risk_of"]
+__all__ = [
+    "FORMAT",
+    "checked_manifest",
+    "gap_of",
+    "load_manifest",
+    "manifest_of",
+    "policy_from_manifest",
+    "risk_of",
+]
 
 FORMAT = 1
 SEED_GIVEN = "the seed was given: whoever knows it can replay the run and test guesses about people"
+CHECKED = (
+    *("identifier", "qi", "sensitive", "plain", "person", "reader", "collusion_k"),
+    *MODEL_SETTINGS,
+    "twins",
+    "layout",
+)
+"""Settings of a policy by which a release is checked; not what it calls missing, because a
+release has nulls there, and a manifest could call any cell missing."""
 
 
 def manifest_of(release: Release) -> dict[str, Any]:
@@ -163,23 +179,26 @@ def load_manifest(path: Path) -> dict[str, Any]:
         raise InputError(f"manifest {path}: no such file; {hint}") from None
     except (OSError, ValueError) as error:
         raise InputError(f"manifest {path}: not readable: {type(error).__name__}") from None
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise InputError(f"manifest {path}: not a Shoal manifest of format {FORMAT}")
-    return manifest
+    return checked_manifest(manifest, str(path))
 
 
-def policy_from_manifest(manifest: dict[str, Any], path: Path) -> Policy:
-    """What verification needs of the policy: roles, kinds, models."""
+def checked_manifest(manifest: Any, named: str) -> dict[str, Any]:
+    """The manifest, if it is one that this version of Shoal can read."""
+    if not isinstance(manifest, Mapping) or manifest.get("format") != FORMAT:
+        raise InputError(f"manifest {named}: not a Shoal manifest of format {FORMAT}")
+    return dict(manifest)
+
+
+def policy_from_manifest(manifest: Mapping[str, Any], named: str) -> Policy:
+    """What verification needs of the policy: roles, kinds, models, as the policy has them.
+
+    Nothing of what the release says about itself is used but the kinds, which
+    follow from the input; `shoal.verification.claims` compares the rest.
+    """
     try:
         settings = manifest["policy"]
-        kept = {name: settings[name] for name in MODEL_SETTINGS if name in settings}
-        sensitive = settings.get("sensitive", [])
-        kinds = {name: manifest["kinds"][name] for name in sensitive}
-        for name in ("person", "missing", "reader", "collusion_k"):
-            if name in settings:
-                kept[name] = settings[name]
-        if "reader" not in kept:
-            kept["qi"] = manifest["release"]["qi"]
-        return Policy.parse(sensitive=sensitive, kind=kinds, **kept)
+        kept = {name: settings[name] for name in CHECKED if name in settings}
+        kinds = {name: manifest["kinds"][name] for name in settings.get("sensitive", ())}
+        return Policy.parse(**kept, kind=kinds)
     except (KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"manifest {path}: lacks {error}") from None
+        raise InputError(f"manifest {named}: lacks {error}") from None

@@ -101,6 +101,8 @@ class Verification:
     checks: tuple[Check, ...]
     class_sizes: NDArray[np.int64]
     """Records in each equivalence class."""
+    mismatches: tuple[str, ...] = ()
+    """Where the release is not what its manifest says it is, one line each."""
 
     @classmethod
     def merge(cls, parts: Sequence[Verification]) -> Verification:
@@ -115,8 +117,13 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        """True when no model fails."""
-        return all(check.holds for check in self.checks)
+        """True when everything could be checked, and everything is as it should be."""
+        return self.holds and self.complete
+
+    @property
+    def holds(self) -> bool:
+        """True when nothing that could be checked is wrong: no model, nothing the manifest says."""
+        return not self.mismatches and all(check.holds for check in self.checks)
 
     @property
     def complete(self) -> bool:
@@ -132,26 +139,31 @@ class Verification:
         return len(self.class_sizes)
 
     def raise_if_failed(self) -> None:
-        """Raise `VerificationError` naming the first model that fails."""
+        """Raise `VerificationError` naming the first thing that is wrong."""
         for check in self.checks:
             if not check.holds:
                 raise VerificationError(f"the release does not satisfy {check}")
+        for mismatch in self.mismatches:
+            raise VerificationError(f"the release is not what its manifest says: {mismatch}")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
             "ok": self.ok,
+            "holds": self.holds,
             "complete": self.complete,
             "records": self.records,
             "classes": self.classes,
             "smallest_class": int(self.class_sizes.min()) if self.classes else 0,
             "models": [check.to_dict() for check in self.checks],
+            "mismatches": list(self.mismatches),
         }
 
     def __bool__(self) -> bool:
         return self.ok
 
     def __repr__(self) -> str:
-        verdict = "FAILED" if not self.ok else "verified" if self.complete else "checked in part"
+        verdict = "FAILED" if not self.holds else "verified" if self.ok else "checked in part"
         lines = [f"{verdict}: {self.records:,} records in {self.classes:,} classes"]
+        lines += [f"  not as the manifest says: {mismatch}" for mismatch in self.mismatches]
         return "\n".join([*lines, *(f"  {check}" for check in self.checks)])
