@@ -20,6 +20,7 @@ COMMANDS = {
     "inspect": ("shoal.cli.inspect:inspect", "Look at a table; propose roles for its columns."),
     "anonymize": ("shoal.cli.anonymize:anonymize", "Turn microdata into a verified release."),
     "verify": ("shoal.cli.verify:verify", "Check a release from its text alone."),
+    "sign": ("shoal.cli.sign:sign", "Sign a release, or make keys for it."),
     "join-check": ("shoal.cli.join_check:join_check", "Join releases: does k still hold?"),
     "query": ("shoal.cli.query:query", "Count in a release: expected number and bounds."),
     "compare": ("shoal.cli.compare:compare", "Run methods side by side: time, loss, accuracy."),

@@ -21,6 +21,7 @@ IN_PART = 5
 @click.option(
     "--sensitive-table", type=click.Path(path_type=Path), help="Second table, of anatomy."
 )
+@click.option("--key", type=click.Path(path_type=Path), help="Public key of who signed it.")
 @column_options
 @model_options
 @output_options
@@ -28,6 +29,7 @@ def verify(
     release: Path,
     manifest: Path | None,
     sensitive_table: Path | None,
+    key: Path | None,
     quiet: bool,
     as_json: bool,
     **options: Any,
@@ -38,6 +40,7 @@ def verify(
 
     \b
     shoal verify release.csv
+    shoal verify release.csv --key key.pub.pem
     shoal verify release.csv --qi age,zip --sensitive disease -k 10 -l 3
 
     The policy in the manifest says what was promised; whatever else it says is
@@ -55,7 +58,7 @@ def verify(
 
     with progress_bar(quiet) as report:
         report("verify", 0, 1)
-        verification = check(release, manifest, policy, sensitive_table=sensitive_table)
+        verification = check(release, manifest, policy, sensitive_table=sensitive_table, key=key)
     if as_json:
         print_json(verification.to_dict())
     elif not quiet:

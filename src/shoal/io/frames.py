@@ -19,6 +19,10 @@ from shoal.io.read import read_table
 
 __all__ = ["from_arrow", "to_arrow"]
 
+UNITS_A_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+FIRST_DAY, LAST_DAY = -719_162, 2_932_896
+"""0001-01-01 and 9999-12-31, in days since 1970."""
+
 
 def to_arrow(data: Any, missing: tuple[str, ...] = ("",)) -> tuple[pa.Table, str]:
     """An Arrow table and the kind of object it came from, for `from_arrow`."""
@@ -89,12 +93,30 @@ def _plain(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
         )
     if pa.types.is_float16(values):
         return column.cast(pa.float32())
+    if pa.types.is_decimal(values) and values.bit_width < 128:  # Arrow cannot encode these
+        return column.cast(pa.decimal128(values.precision, values.scale))
+    if pa.types.is_date(values) or pa.types.is_timestamp(values):
+        _reject_strange_years(name, column)
     try:
         return _utf8(column, values)
     except pa.ArrowInvalid:
         raise InputError(
             f"column {name!r}: its bytes are not UTF-8; make it text, or drop it"
         ) from None
+
+
+def _reject_strange_years(name: str, column: pa.ChunkedArray) -> None:
+    """Years that no ISO date has cannot be read back from what would be written."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    a_day = 1 if pa.types.is_date32(kind) else UNITS_A_DAY[getattr(kind, "unit", "ms")]
+    counts = column.cast(kind).cast(pa.int32() if a_day == 1 else pa.int64())
+    ends = pc.min_max(counts).as_py()
+    if ends["min"] is None:
+        return
+    if ends["min"] // a_day < FIRST_DAY or ends["max"] // a_day > LAST_DAY:
+        raise InputError(
+            f"column {name!r}: dates before the year 1 or after 9999; make them missing or text"
+        )
 
 
 def _utf8(column: pa.ChunkedArray, values: pa.DataType) -> pa.ChunkedArray:

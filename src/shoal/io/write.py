@@ -186,10 +186,28 @@ def _write_arrow(table: pa.Table, file: Any, report: Report) -> None:
 def _write_jsonl(table: pa.Table, file: Any, report: Report) -> None:
     done = 0
     for batch in decoded(table).to_batches(max_chunksize=BATCH_ROWS):
-        lines = (json.dumps(row, default=str, ensure_ascii=False) for row in batch.to_pylist())
+        lines = (json.dumps(row, default=str, ensure_ascii=False) for row in _rows(batch))
         file.write(("\n".join(lines) + "\n").encode())
         done += batch.num_rows
         report(done, table.num_rows)
+
+
+def _rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    """The rows of a batch, as values that JSON can write."""
+    columns = [_for_json(column) for column in batch.columns]
+    rows: list[dict[str, Any]]
+    rows = pa.RecordBatch.from_arrays(columns, names=batch.schema.names).to_pylist()
+    return rows
+
+
+def _for_json(column: pa.Array) -> pa.Array:
+    """JSON has finite numbers only; and Python no times below the microsecond."""
+    kind = column.type
+    if pa.types.is_floating(kind):
+        return pc.if_else(pc.is_finite(column), column, pa.scalar(None, kind))
+    if getattr(kind, "unit", None) == "ns" and not pa.types.is_duration(kind):
+        return column.cast(pa.string())
+    return column
 
 
 def decoded(table: pa.Table) -> pa.Table:

@@ -27,8 +27,9 @@ from shoal.verification.check import (
 from shoal.verification.claims import about_columns, about_findings, hidden_orders
 from shoal.verification.manifest import checked_manifest, load_manifest, policy_from_manifest
 from shoal.verification.result import Check
+from shoal.verification.signing import check_signature, sign_manifest
 
-__all__ = ["verify"]
+__all__ = ["sign", "verify"]
 
 NULLS = ("",)
 """What is missing in a released file: empty cells, whatever the manifest calls missing."""
@@ -40,6 +41,7 @@ def verify(
     policy: Policy | str | Path | None = None,
     *,
     sensitive_table: Any = None,
+    key: str | Path | None = None,
     **settings: Any,
 ) -> Verification:
     """Check a released table against its manifest, or against models given here.
@@ -55,7 +57,11 @@ def verify(
     sensitive_table
         The second table of a release in two tables (method anatomy); a
         manifest names the file of it.
+    key
+        A public key, by which the manifest must be signed (`shoal sign`).
     """
+    if key is not None and (policy is not None or settings or isinstance(manifest, Mapping)):
+        raise PolicyError("key: a signature is of a manifest's file; give no models, but the file")
     if policy is not None or settings:
         policy = Policy.of(policy, settings)
         second = None if sensitive_table is None else _table(sensitive_table)
@@ -68,7 +74,7 @@ def verify(
     else:
         path = Path(manifest) if manifest is not None else manifest_path(Path(release))
         named, claims = str(path), load_manifest(path)
-    changed: list[str] = []
+    changed = [] if key is None else check_signature(Path(named), claims, Path(key))
     told = claims.get("release")
     if not isinstance(told, Mapping):
         raise InputError(f"manifest {named}: lacks 'release'")
@@ -78,11 +84,19 @@ def verify(
             sensitive_table = _beside(Path(release), other, named)
             changed += _digest_differs(sensitive_table, other, named)
     try:
-        return _compared(release, sensitive_table, claims, named, changed)
+        found = _compared(release, sensitive_table, claims, named, changed)
+        return replace(found, signed=key is not None and found.holds)
     except (InputError, VerificationError):
         if changed:  # what is wrong with a file that was changed is that it was changed
             raise VerificationError(changed[0]) from None
         raise
+
+
+def sign(release: str | Path, key: str | Path, manifest: str | Path | None = None) -> Path:
+    """Sign a release's manifest with a private key, if nothing is wrong with the release."""
+    path = Path(manifest) if manifest is not None else manifest_path(Path(release))
+    verify(release, path).raise_if_failed()
+    return sign_manifest(path, load_manifest(path), Path(key))
 
 
 def _compared(

@@ -103,6 +103,8 @@ class Verification:
     """Records in each equivalence class."""
     mismatches: tuple[str, ...] = ()
     """Where the release is not what its manifest says it is, one line each."""
+    signed: bool = False
+    """Whether a key was given, and the manifest is signed by it."""
 
     @classmethod
     def merge(cls, parts: Sequence[Verification]) -> Verification:
@@ -152,6 +154,7 @@ class Verification:
             "ok": self.ok,
             "holds": self.holds,
             "complete": self.complete,
+            "signed": self.signed,
             "records": self.records,
             "classes": self.classes,
             "smallest_class": int(self.class_sizes.min()) if self.classes else 0,
@@ -165,5 +168,6 @@ class Verification:
     def __repr__(self) -> str:
         verdict = "FAILED" if not self.holds else "verified" if self.ok else "checked in part"
         lines = [f"{verdict}: {self.records:,} records in {self.classes:,} classes"]
+        lines += ["  signed by the key"] if self.signed else []
         lines += [f"  not as the manifest says: {mismatch}" for mismatch in self.mismatches]
         return "\n".join([*lines, *(f"  {check}" for check in self.checks)])
