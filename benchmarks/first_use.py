@@ -12,7 +12,7 @@ import time
 RUN = """
 import shoal
 people = shoal.datasets.census(2000)
-roles = dict(qi=["age", "gender", "country"], sensitive="occupation")
+roles = dict(qi=["age", "gender", "country"], sensitive="occupation", rest="drop")
 for method in ("hilbert", "mondrian"):
     shoal.anonymize(people, **roles, k=5, method=method)
     shoal.anonymize(people, **roles, k=5, l=3, method=method)

@@ -25,7 +25,9 @@ def main() -> None:
         for method in methods_where(lambda method: not method.publishes_apart):
             for option in ({}, {"fast": True}) if method == "hilbert" else ({},):
                 losses = [
-                    shoal.anonymize(table, **settings, k=k, method=method, option=option).loss.gcp
+                    shoal.anonymize(
+                        table, **settings, k=k, method=method, option=option, rest="drop"
+                    ).loss.gcp
                     for k in SIZES
                 ]
                 label = f"{method} fast" if option else method

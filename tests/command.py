@@ -69,7 +69,7 @@ def people(path: Path, count: int = 40) -> Path:
     return path
 
 
-ROLES = ("--identifier", "name", "--qi", "age,zip", "--sensitive", "disease")
+ROLES = ("--rest", "plain", "--identifier", "name", "--qi", "age,zip", "--sensitive", "disease")
 
 
 def files_below(directory: Path) -> dict[str, bytes | None]:

@@ -148,7 +148,9 @@ def attempt(
     persons = table.column(who).to_pylist() if who else None
     case = Case(asked, table.num_rows, who is not None)
     try:
-        return shoal.anonymize(table, **asked, sensitive=sensitive, method=method, **settings)
+        return shoal.anonymize(
+            table, **asked, sensitive=sensitive, method=method, **settings, rest="plain"
+        )
     except PolicyError as error:
         allowed = [refusal.words for refusal in refusals(method, case)]
         assert any(re.search(words, str(error)) for words in allowed), f"{error}: not {allowed}"

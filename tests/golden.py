@@ -89,6 +89,7 @@ ROLES: dict[str, Any] = {
     "qi": ["age", "since", "level", "place", "job"],
     "sensitive": ["disease"],
     "kind": {"since": "date", "income": "numeric"},
+    "rest": "plain",
     "order": {"level": LEVELS},
     "hierarchy": {"place": {"tree": TREE, "root": "anywhere"}, "job": "flat"},
 }
@@ -115,7 +116,8 @@ def tables(method: str) -> Iterator[tuple[str, pa.Table, dict[str, Any]]]:
     if method in SLOW:
         return
     people = shoal.datasets.census(2500, seed=3)
-    roles = {"qi": CENSUS, "sensitive": ["occupation"], "hierarchy": {"country": "flat"}}
+    roles = {"qi": CENSUS, "sensitive": ["occupation"], "rest": "plain"}
+    roles["hierarchy"] = {"country": "flat"}
     yield "census", people, roles
 
 

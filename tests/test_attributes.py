@@ -137,7 +137,9 @@ def small():
 
 class TestPipeline:
     def test_whole_attributes_are_stars_in_every_row(self):
-        release = shoal.anonymize(small(), qi=["id", "b", "c", "same"], k=2, method="attributes")
+        release = shoal.anonymize(
+            small(), qi=["id", "b", "c", "same"], k=2, method="attributes", rest="plain"
+        )
         assert release.verify().ok
         found = release.manifest["method"]
         assert found["suppressed"] == ["id", "b"]  # c has more values than b
@@ -149,17 +151,22 @@ class TestPipeline:
 
     def test_weights_say_what_is_dear(self):
         release = shoal.anonymize(
-            small(), qi=["id", "b", "c", "same"], k=2, method="attributes", weight={"b": 3}
+            small(),
+            qi=["id", "b", "c", "same"],
+            k=2,
+            method="attributes",
+            weight={"b": 3},
+            rest="plain",
         )
         assert release.manifest["method"]["suppressed"] == ["id", "c"]
 
     def test_nothing_needs_to_be_suppressed(self):
-        release = shoal.anonymize(small(), qi=["b", "same"], k=4, method="attributes")
+        release = shoal.anonymize(small(), qi=["b", "same"], k=4, method="attributes", rest="plain")
         assert release.manifest["method"]["suppressed"] == []
         assert release.loss.stars == 0
 
     def test_everything_needs_to_be_suppressed(self):
-        release = shoal.anonymize(small(), qi=["id"], k=8, method="attributes")
+        release = shoal.anonymize(small(), qi=["id"], k=8, method="attributes", rest="plain")
         assert release.data.column("id").to_pylist() == ["*"] * 8
 
     def test_models_that_more_records_of_a_person_can_break(self):
@@ -167,7 +174,14 @@ class TestPipeline:
         table = table.append_column("s", pa.array(list("uvuvuvuv")))
         with pytest.raises(PolicyError, match="attributes: with a person column"):
             shoal.anonymize(
-                table, qi=["b"], k=2, l=2, sensitive="s", person="who", method="attributes"
+                table,
+                qi=["b"],
+                k=2,
+                l=2,
+                sensitive="s",
+                person="who",
+                method="attributes",
+                rest="plain",
             )
 
 
@@ -203,5 +217,5 @@ class TestEdges:
             ({"qi": ["id", "b", "c"], "weight": {"b": 3}}, "of less weight (2) satisfies k = 2"),
             ({"qi": ["b"]}, "nothing is suppressed"),
         ]:
-            release = shoal.anonymize(table, k=2, method="attributes", **settings_)
+            release = shoal.anonymize(table, k=2, method="attributes", **settings_, rest="plain")
             assert words in release.manifest["method"]["proof"]

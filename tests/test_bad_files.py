@@ -93,14 +93,36 @@ def test_header_without_records(tmp_path: Path, out: Path, ending: str) -> None:
 def test_duplicate_header_names(tmp_path: Path, out: Path) -> None:
     twice = written(tmp_path / "twice.csv", "age,zip,age\n1,2,3\n1,2,3\n")
     assert_refused(
-        tmp_path, "anonymize", twice, "-o", out, "--qi", "zip", "-k", 2, says=("'age'", "twice.csv")
+        tmp_path,
+        "anonymize",
+        twice,
+        "-o",
+        out,
+        "--rest",
+        "plain",
+        "--qi",
+        "zip",
+        "-k",
+        2,
+        says=("'age'", "twice.csv"),
     )
 
 
 def test_header_with_a_nameless_column(tmp_path: Path, out: Path) -> None:
     odd = written(tmp_path / "odd.csv", "age,,zip\n1,2,3\n")
     assert_refused(
-        tmp_path, "anonymize", odd, "-o", out, "--qi", "zip", "-k", 1, says=("column 2",)
+        tmp_path,
+        "anonymize",
+        odd,
+        "-o",
+        out,
+        "--rest",
+        "plain",
+        "--qi",
+        "zip",
+        "-k",
+        1,
+        says=("column 2",),
     )
 
 
@@ -146,14 +168,36 @@ def test_broken_utf8_after_quoted_line_breaks(tmp_path: Path, out: Path, packed:
 def test_broken_utf8_in_the_header(tmp_path: Path, out: Path) -> None:
     path = written(tmp_path / "a.csv", b"ag\xe4,zip\n1,2\n")
     assert_refused(
-        tmp_path, "anonymize", path, "-o", out, "--qi", "zip", "-k", 1, says=("row 1,", "byte 3:")
+        tmp_path,
+        "anonymize",
+        path,
+        "-o",
+        out,
+        "--rest",
+        "plain",
+        "--qi",
+        "zip",
+        "-k",
+        1,
+        says=("row 1,", "byte 3:"),
     )
 
 
 def test_utf8_cut_off_at_the_end(tmp_path: Path, out: Path) -> None:
     path = written(tmp_path / "a.csv", "age,zip\n1,ä".encode()[:-1])
     assert_refused(
-        tmp_path, "anonymize", path, "-o", out, "--qi", "zip", "-k", 1, says=("row 2,", "byte 11:")
+        tmp_path,
+        "anonymize",
+        path,
+        "-o",
+        out,
+        "--rest",
+        "plain",
+        "--qi",
+        "zip",
+        "-k",
+        1,
+        says=("row 2,", "byte 11:"),
     )
 
 
@@ -168,7 +212,7 @@ def test_broken_utf8_across_a_reading_block(tmp_path: Path, out: Path) -> None:
     path = written(tmp_path / "a.csv", text)
     row = text[:begin].count(b"\n") + 1
     assert_refused(
-        tmp_path, "anonymize", path, "-o", out, "--qi", "zip", "-k", 1,
+        tmp_path, "anonymize", path, "-o", out, "--rest", "plain", "--qi", "zip", "-k", 1,
         says=(f"row {row},", f"byte {begin + 1}:"),
     )  # fmt: skip
 
@@ -178,7 +222,8 @@ def test_broken_utf8_in_json_lines(tmp_path: Path, out: Path) -> None:
     text, _ = broken_at(text, f"{SECRET}6".encode())
     path = written(tmp_path / "a.jsonl", text)
     assert_refused(
-        tmp_path, "anonymize", path, "-o", out, "--qi", "age", "--identifier", "name", "-k", 2,
+        tmp_path, "anonymize", path, "-o", out,
+        "--rest", "plain", "--qi", "age", "--identifier", "name", "-k", 2,
         says=("row 7,", "UTF-8"),
     )  # fmt: skip
 
@@ -191,7 +236,8 @@ def test_broken_utf8_in_parquet(tmp_path: Path, out: Path, role: str) -> None:
     path = tmp_path / "a.parquet"
     pa.parquet.write_table(pa.table({"age": [1, 2, 3, 4], "text": texts}), path)
     assert_refused(
-        tmp_path, "anonymize", path, "-o", out, "--qi", "age", role, "text", "-k", 2,
+        tmp_path, "anonymize", path, "-o", out,
+        "--rest", "plain", "--qi", "age", role, "text", "-k", 2,
         says=("'text'", "UTF-8"),
     )  # fmt: skip
 
@@ -219,7 +265,7 @@ def test_ragged_row_after_quoted_line_breaks(tmp_path: Path, out: Path) -> None:
     text = f'age,zip,name\n1,"2\n2",{SECRET}\n\n3,"4\n\n4",{SECRET}\n5,{SECRET}\n6,7,8\n'
     path = written(tmp_path / "a.csv", text)
     assert_refused(
-        tmp_path, "anonymize", path, "-o", out, "--qi", "age", "-k", 1,
+        tmp_path, "anonymize", path, "-o", out, "--rest", "plain", "--qi", "age", "-k", 1,
         says=("line 8:", "expected 3 cells", "got 2"),
     )  # fmt: skip
 
@@ -308,7 +354,18 @@ def test_broken_json_line(tmp_path: Path, out: Path, line: str, says: str, packe
     name = "a.jsonl.gz" if packed else "a.jsonl"
     path = written(tmp_path / name, gzip.compress(text) if packed else text)
     assert_refused(
-        tmp_path, "anonymize", path, "-o", out, "--qi", "age", "-k", 2, says=("line 1501", says)
+        tmp_path,
+        "anonymize",
+        path,
+        "-o",
+        out,
+        "--rest",
+        "plain",
+        "--qi",
+        "age",
+        "-k",
+        2,
+        says=("line 1501", says),
     )
 
 
@@ -316,7 +373,18 @@ def test_json_lines_of_several_types(tmp_path: Path, out: Path) -> None:
     text = f'{{"age": 1, "name": "{SECRET}"}}\n{{"age": "old", "name": "{SECRET}"}}\n'
     path = written(tmp_path / "a.jsonl", text)
     assert_refused(
-        tmp_path, "anonymize", path, "-o", out, "--qi", "age", "-k", 1, says=("line 2", "'age'")
+        tmp_path,
+        "anonymize",
+        path,
+        "-o",
+        out,
+        "--rest",
+        "plain",
+        "--qi",
+        "age",
+        "-k",
+        1,
+        says=("line 2", "'age'"),
     )
 
 
@@ -325,7 +393,8 @@ def test_nested_cells(tmp_path: Path, out: Path, role: str) -> None:
     text = "".join(f'{{"age": {i % 2}, "deep": ["{SECRET}", "b"]}}\n' for i in range(8))
     path = written(tmp_path / "a.jsonl", text)
     assert_refused(
-        tmp_path, "anonymize", path, "-o", out, "--qi", "age", role, "deep", "-k", 2,
+        tmp_path, "anonymize", path, "-o", out,
+        "--rest", "plain", "--qi", "age", role, "deep", "-k", 2,
         says=("'deep'", "nested"),
     )  # fmt: skip
 
@@ -337,7 +406,7 @@ def test_nested_cells(tmp_path: Path, out: Path, role: str) -> None:
 def test_infinite_number_in_csv(tmp_path: Path, out: Path, cell: str) -> None:
     path = written(tmp_path / "a.csv", f"age,name\n1,{SECRET}\n{cell},{SECRET}\n3,{SECRET}\n")
     assert_refused(
-        tmp_path, "anonymize", path, "-o", out, "--qi", "age", "-k", 1,
+        tmp_path, "anonymize", path, "-o", out, "--rest", "plain", "--qi", "age", "-k", 1,
         says=("'age'", "finite", repr(cell)),
     )  # fmt: skip
 
@@ -345,7 +414,8 @@ def test_infinite_number_in_csv(tmp_path: Path, out: Path, cell: str) -> None:
 def test_infinite_number_in_a_sensitive_column(tmp_path: Path, out: Path) -> None:
     path = written(tmp_path / "a.csv", "age,pay\n1,54321\n2,inf\n3,12345\n")
     line = assert_refused(
-        tmp_path, "anonymize", path, "-o", out, "--qi", "age", "--sensitive", "pay", "-k", 1,
+        tmp_path, "anonymize", path, "-o", out,
+        "--rest", "plain", "--qi", "age", "--sensitive", "pay", "-k", 1,
         says=("'pay'", "finite"),
     )  # fmt: skip
     assert "54321" not in line
@@ -357,7 +427,8 @@ def test_infinite_number_in_parquet(tmp_path: Path, out: Path, role: str) -> Non
     path = tmp_path / "a.parquet"
     pa.parquet.write_table(pa.table({"age": [1.5, float("inf"), 2.0], "zip": [1, 2, 3]}), path)
     assert_refused(
-        tmp_path, "anonymize", path, "-o", out, "--qi", "zip", role, "age", "-k", 1,
+        tmp_path, "anonymize", path, "-o", out,
+        "--rest", "plain", "--qi", "zip", role, "age", "-k", 1,
         says=("'age'", "finite"),
     )  # fmt: skip
 
@@ -369,7 +440,8 @@ def test_kind_that_does_not_fit(
 ) -> None:
     roles = ROLES if column == "disease" else ("--qi", "age,note", "--sensitive", "disease")
     assert_refused(
-        tmp_path, "anonymize", table, "-o", out, *roles, "-k", 2, "--kind", f"{column}={kind}",
+        tmp_path, "anonymize", table, "-o", out,
+        "--rest", "plain", *roles, "-k", 2, "--kind", f"{column}={kind}",
         says=(f"'{column}'", "numbers" if kind == "numeric" else "2024-03-31"),
     )  # fmt: skip
 

@@ -27,7 +27,8 @@ from command import (
 def test_unknown_column(tmp_path: Path, table: Path, out: Path, role: str) -> None:
     roles = ["--qi", "age"] if role != "qi" else []
     assert_refused(
-        tmp_path, "anonymize", table, "-o", out, *roles, f"--{role}", "wage", "-k", 2,
+        tmp_path, "anonymize", table, "-o", out,
+        "--rest", "plain", *roles, f"--{role}", "wage", "-k", 2,
         says=(role, "'wage'", "age, zip"),
     )  # fmt: skip
 
@@ -60,20 +61,23 @@ def test_column_with_two_roles(
     tmp_path: Path, table: Path, out: Path, one: str, other: str
 ) -> None:
     assert_refused(
-        tmp_path, "anonymize", table, "-o", out, "--qi", "zip", f"--{one}", "age",
+        tmp_path, "anonymize", table, "-o", out,
+        "--rest", "plain", "--qi", "zip", f"--{one}", "age",
         f"--{other}", "age", "-k", 2, says=("'age'", one, other),
     )  # fmt: skip
 
 
 def test_column_twice_in_one_role(tmp_path: Path, table: Path, out: Path) -> None:
     assert_refused(
-        tmp_path, "anonymize", table, "-o", out, "--qi", "age,zip,age", "-k", 2,
+        tmp_path, "anonymize", table, "-o", out, "--rest", "plain", "--qi", "age,zip,age", "-k", 2,
         says=("'age'", "twice"),
     )  # fmt: skip
 
 
 def test_no_quasi_identifier(tmp_path: Path, table: Path, out: Path) -> None:
-    assert_refused(tmp_path, "anonymize", table, "-o", out, "-k", 2, says=("qi",))
+    assert_refused(
+        tmp_path, "anonymize", table, "-o", out, "-k", 2, "--rest", "drop", says=("at least one",)
+    )
 
 
 # --- models ---------------------------------------------------------------------------
@@ -116,7 +120,17 @@ def test_model_without_a_sensitive_column(
     tmp_path: Path, table: Path, out: Path, options: tuple[object, ...]
 ) -> None:
     assert_refused(
-        tmp_path, "anonymize", table, "-o", out, "--qi", "age", *options, says=("sensitive",)
+        tmp_path,
+        "anonymize",
+        table,
+        "-o",
+        out,
+        "--rest",
+        "plain",
+        "--qi",
+        "age",
+        *options,
+        says=("sensitive",),
     )
 
 
@@ -136,7 +150,8 @@ def test_fewer_than_k_records(tmp_path: Path, table: Path, out: Path, k: int) ->
 
 def test_fewer_than_k_persons(tmp_path: Path, table: Path, out: Path) -> None:
     assert_refused(
-        tmp_path, "anonymize", table, "-o", out, "--qi", "age", "--person", "zip", "-k", 8,
+        tmp_path, "anonymize", table, "-o", out,
+        "--rest", "plain", "--qi", "age", "--person", "zip", "-k", 8,
         "--identifier", "name", code=3, says=("7",),
     )  # fmt: skip
 

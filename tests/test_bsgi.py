@@ -132,7 +132,7 @@ class TestGuarantee:
         table = shoal.datasets.census(700)
         release = shoal.anonymize(
             table, qi=["age", "gender", "country"], sensitive="occupation", l=4,
-            l_reading=reading, recoding=recoding, method="bsgi",
+            l_reading=reading, recoding=recoding, method="bsgi", rest="plain",
         )  # fmt: skip
         assert release.verify().ok
         assert release.manifest["method"]["residual_records"] == 700 % 4
@@ -157,7 +157,7 @@ class TestGuarantee:
         table = shoal.datasets.census(400)
         release = shoal.anonymize(
             table, qi=["age", "gender"], sensitive="salary", kind={"salary": "numeric"},
-            k=4, e=5, method="bsgi",
+            k=4, e=5, method="bsgi", rest="plain",
         )  # fmt: skip
         assert release.verify().ok
         assert isinstance(release.models[-1], KE)
@@ -314,7 +314,7 @@ class TestPaper:
         monkeypatch.setattr(bsgi, "turns", lambda *_: self.turns(order))
         release = shoal.anonymize(
             shoal.datasets.disease(), **self.ROLES, l=2, method="bsgi",
-            option={"select": "largest", "swaps": 0},
+            option={"select": "largest", "swaps": 0}, rest="plain",
         )  # fmt: skip
         rows = Counter(tuple(row.values()) for row in release.data.to_pylist())
         assert rows == Counter(
@@ -338,7 +338,9 @@ class TestPaper:
     def test_choosing_freely_loses_no_more_than_the_example(self):
         def release(**option):
             source = shoal.datasets.disease()
-            return shoal.anonymize(source, **self.ROLES, l=2, method="bsgi", option=option)
+            return shoal.anonymize(
+                source, **self.ROLES, l=2, method="bsgi", option=option, rest="plain"
+            )
 
         example = self.table
         paper = Partition.from_group_ids(np.array([0, 0, 1, 1, 2, 2, 1]))

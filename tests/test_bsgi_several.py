@@ -60,7 +60,7 @@ class TestPersons:
         partition = bsgi_groups(table, [FrequencyL(5)])
         ids = partition.group_ids()
         assert len(np.unique(np.stack([ids, table.person]), axis=1).T) == table.n == 101_766
-        release = shoal.anonymize(source, policy)
+        release = shoal.anonymize(source, policy, rest="plain")
         assert release.verify().ok
         assert release.verify().complete
         assert release.loss.gcp < 0.05

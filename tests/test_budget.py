@@ -24,21 +24,28 @@ def people():
 
 @pytest.mark.parametrize("budget", [0.02, 0.1, 0.3])
 def test_the_k_found_fits_and_the_next_does_not(people, budget):
-    release = shoal.anonymize(people, qi=QI, max_loss=budget)
+    release = shoal.anonymize(people, qi=QI, max_loss=budget, rest="plain")
     found = release.manifest["method"]["budget"]
     k = found["k"]
     assert release.policy.k == k
     assert release.verification.class_sizes.min() >= k
     assert release.loss.gcp <= budget
     assert found["loss"] == pytest.approx(release.loss.gcp)
-    following = shoal.anonymize(people, qi=QI, k=k + 1)
+    following = shoal.anonymize(people, qi=QI, k=k + 1, rest="plain")
     assert found["next"] == {"k": k + 1, "loss": pytest.approx(following.loss.gcp)}
     assert following.loss.gcp > budget
 
 
 def test_other_models_stay_and_l_can_be_searched(people):
     release = shoal.anonymize(
-        people, qi=QI, sensitive="occupation", k=4, max_loss=0.4, search="l", method="mondrian"
+        people,
+        qi=QI,
+        sensitive="occupation",
+        k=4,
+        max_loss=0.4,
+        search="l",
+        method="mondrian",
+        rest="plain",
     )
     found = release.manifest["method"]["budget"]
     assert found["l"] >= 2
@@ -47,20 +54,20 @@ def test_other_models_stay_and_l_can_be_searched(people):
 
 
 def test_a_budget_for_everything_buys_one_class(people):
-    release = shoal.anonymize(people, qi=QI, max_loss=1)
+    release = shoal.anonymize(people, qi=QI, max_loss=1, rest="plain")
     assert release.policy.k > people.num_rows // 2
     assert release.verification.classes == 1
 
 
 def test_what_cannot_be_bought_is_said(people):
     with pytest.raises(InfeasibleError, match="k = 2 already loses"):
-        shoal.anonymize(people, qi=QI, max_loss=0)
+        shoal.anonymize(people, qi=QI, max_loss=0, rest="plain")
     with pytest.raises(PolicyError, match="do not give k"):
-        shoal.anonymize(people, qi=QI, max_loss=0.1, k=3)
+        shoal.anonymize(people, qi=QI, max_loss=0.1, k=3, rest="plain")
     with pytest.raises(PolicyError, match="0 to 1"):
-        shoal.anonymize(people, qi=QI, max_loss=1.5)
+        shoal.anonymize(people, qi=QI, max_loss=1.5, rest="plain")
     with pytest.raises(PolicyError, match="sensitive column"):
-        shoal.anonymize(people, qi=QI, max_loss=0.5, search="l")
+        shoal.anonymize(people, qi=QI, max_loss=0.5, search="l", rest="plain")
 
 
 # The best l
@@ -68,16 +75,16 @@ def test_what_cannot_be_bought_is_said(people):
 
 def test_auto_is_the_largest_l_that_the_table_allows():
     table = pa.table({"q": list(range(12)), "s": ["a"] * 4 + ["b"] * 4 + ["c", "d", "e", "f"]})
-    release = shoal.anonymize(table, qi=["q"], sensitive="s", l="auto")
+    release = shoal.anonymize(table, qi=["q"], sensitive="s", l="auto", rest="plain")
     assert release.policy.l == 3  # 12 records, 4 of them with the same value
     assert release.verification.checks[0].reached >= 3
     with pytest.raises(InfeasibleError):
-        shoal.anonymize(table, qi=["q"], sensitive="s", l=4)
+        shoal.anonymize(table, qi=["q"], sensitive="s", l=4, rest="plain")
 
 
 def test_auto_of_several_columns_is_what_all_allow():
     table = pa.table({"q": [1, 2, 3, 4], "s": ["a", "b", "c", "d"], "t": ["x", "y", "x", "y"]})
-    release = shoal.anonymize(table, qi=["q"], sensitive=["s", "t"], l="auto")
+    release = shoal.anonymize(table, qi=["q"], sensitive=["s", "t"], l="auto", rest="plain")
     assert release.policy.l == 2
 
 
@@ -91,18 +98,34 @@ def test_auto_counts_persons():
 def test_auto_where_one_value_has_more_than_half_of_the_records():
     table = pa.table({"q": [1, 2, 3], "s": ["a", "a", "b"]})
     with pytest.raises(InfeasibleError, match=r"no 2-diverse release exists.*66\.7%"):
-        shoal.anonymize(table, qi=["q"], sensitive="s", l="auto")
+        shoal.anonymize(table, qi=["q"], sensitive="s", l="auto", rest="plain")
     with pytest.raises(PolicyError, match="expected a sensitive column"):
-        shoal.anonymize(table, qi=["q"], l="auto")
+        shoal.anonymize(table, qi=["q"], l="auto", rest="plain")
 
 
 def test_auto_on_the_command_line_and_in_comparisons(tmp_path):
     source = tmp_path / "census.csv"
     write_table(shoal.datasets.census(500), source)
     roles = ["--qi", "age,gender", "--sensitive", "occupation"]
-    done = command("anonymize", source, "-o", tmp_path / "out.csv", *roles, "-l", "auto", "--json")
+    done = command(
+        "anonymize",
+        source,
+        "-o",
+        tmp_path / "out.csv",
+        "--rest",
+        "plain",
+        *roles,
+        "-l",
+        "auto",
+        "--json",
+    )
     assert done.code == 0
     found = json.loads(done.out)["policy"]["l"]
     compared = command("compare", source, *roles, "-l", "auto", "--methods", "hilbert", "--json")
     assert [row["l"] for row in json.loads(compared.out)["rows"]] == [found]
-    assert command("anonymize", source, "-o", tmp_path / "out.csv", *roles, "-l", "most").code == 2
+    assert (
+        command(
+            "anonymize", source, "-o", tmp_path / "out.csv", "--rest", "plain", *roles, "-l", "most"
+        ).code
+        == 2
+    )

@@ -112,10 +112,10 @@ def test_every_reader_is_safe_and_nothing_more_is_lost_than_on_the_union(
     inner = {"inner": option.get("inner", "hilbert")}
     try:
         release = shoal.anonymize(
-            table, method="butterfly", option=option, **settings, **asked, **sensitive
+            table, method="butterfly", option=option, **settings, **asked, **sensitive, rest="plain"
         )
         union = shoal.anonymize(
-            table, method="union", option=inner, **settings, **asked, **sensitive
+            table, method="union", option=inner, **settings, **asked, **sensitive, rest="plain"
         )
     except InfeasibleError:
         sizes = {2, together or 1, *(reader["k"] for reader in settings["reader"].values())}
@@ -139,7 +139,7 @@ def test_readers_count_persons_where_they_are_declared(drawn, data):
     try:
         release = shoal.anonymize(
             table, method="butterfly", person="who", sensitive="disease", **settings, **asked,
-            collusion_k=data.draw(st.sampled_from([None, 2])),
+            collusion_k=data.draw(st.sampled_from([None, 2])), rest="plain",
         )  # fmt: skip
     except (InfeasibleError, shoal.errors.VerificationError) as error:
         assert isinstance(error, InfeasibleError) or asked
@@ -167,30 +167,39 @@ PAIRS = {"ab": ["A", "B"], "bc": ["B", "C"], "ca": ["C", "A"]}
 def test_example_2_is_a_butterfly_and_keeps_everything(strategy):
     readers = {"one": ["A", "B"], "two": ["B", "C"]}
     release = shoal.anonymize(
-        FIGURE_2, reader=readers, k=2, method="butterfly", option={"strategy": strategy}
+        FIGURE_2,
+        reader=readers,
+        k=2,
+        method="butterfly",
+        option={"strategy": strategy},
+        rest="plain",
     )
     assert release.verification.ok
     assert release.loss.gcp == 0
     assert release.verification.class_sizes.max() == 1  # not 2-anonymous on ABC
-    assert shoal.anonymize(FIGURE_2, reader=readers, k=2, method="union").loss.gcp > 0
+    assert shoal.anonymize(FIGURE_2, reader=readers, k=2, method="union", rest="plain").loss.gcp > 0
 
 
 def test_the_cube_of_table_4_needs_no_common_body():
-    release = shoal.anonymize(CUBE, reader=PAIRS, k=2, method="butterfly")
+    release = shoal.anonymize(CUBE, reader=PAIRS, k=2, method="butterfly", rest="plain")
     rows = rows_of(release)
     for known in PAIRS.values():
         assert set(Counter(tuple(r[c] for c in known) for r in rows).values()) == {2}
     assert len(naive.classes(rows, "ABC")) == 8  # every record alone on the whole
     assert release.loss.gcp == 0
     assert release.manifest["method"]["won"] == "layers"
-    alone = shoal.anonymize(CUBE, reader=PAIRS, k=2, method="butterfly", option={"refine": False})
+    alone = shoal.anonymize(
+        CUBE, reader=PAIRS, k=2, method="butterfly", option={"refine": False}, rest="plain"
+    )
     assert alone.loss.gcp > 0  # Theorem 5's necessity is false: no super butterfly does it
 
 
 def test_colluding_readers_see_pairs_at_least():
     readers = {"one": ["A", "B"], "two": ["B", "C"]}
     table = pa.concat_tables([FIGURE_2] * 4)
-    release = shoal.anonymize(table, reader=readers, k=4, collusion_k=2, method="butterfly")
+    release = shoal.anonymize(
+        table, reader=readers, k=4, collusion_k=2, method="butterfly", rest="plain"
+    )
     assert release.loss.gcp == 0
     assert min(map(len, naive.classes(rows_of(release), "ABC").values())) >= 2
 
@@ -199,7 +208,7 @@ def test_without_readers_both_are_the_inner_method():
     rng = np.random.default_rng(5)
     table = pa.table({c: rng.integers(0, 20, 200) for c in "xyz"})
     losses = {
-        shoal.anonymize(table, qi=["x", "y", "z"], k=5, method=method).loss.gcp
+        shoal.anonymize(table, qi=["x", "y", "z"], k=5, method=method, rest="plain").loss.gcp
         for method in ("hilbert", "union", "butterfly")
     }
     assert len(losses) == 1
@@ -209,14 +218,16 @@ def test_without_readers_both_are_the_inner_method():
 def test_a_method_that_cannot_serve_inside_is_refused(method):
     table = pa.table({"x": [1, 2, 3, 4]})
     with pytest.raises(PolicyError, match="inner"):
-        shoal.anonymize(table, qi=["x"], k=2, method=method, option={"inner": "anatomy"})
+        shoal.anonymize(
+            table, qi=["x"], k=2, method=method, option={"inner": "anatomy"}, rest="plain"
+        )
 
 
 def test_many_alike_records_cost_the_papers_way_no_time():
     table = pa.table({"a": [1] * 60_000 + [2], "b": [1] * 60_001, "c": [1] * 60_000 + [7]})
     release = shoal.anonymize(
         table, reader={"one": ["a", "b"], "two": ["b", "c"]}, k=3, method="butterfly",
-        option={"strategy": "paper"},
+        option={"strategy": "paper"}, rest="plain",
     )  # fmt: skip
     assert release.verification.ok
     assert release.loss.gcp < 1e-4  # one group of three is mixed
@@ -226,10 +237,10 @@ def test_disjoint_readers_get_independent_wings():
     rng = np.random.default_rng(7)
     table = pa.table({c: rng.integers(0, 50, 400) for c in "abcd"})
     release = shoal.anonymize(
-        table, reader={"one": ["a", "b"], "two": ["c", "d"]}, k=10, method="butterfly"
+        table, reader={"one": ["a", "b"], "two": ["c", "d"]}, k=10, method="butterfly", rest="plain"
     )
     alone = [
-        shoal.anonymize(table, qi=known, k=10, method="hilbert").loss.gcp
+        shoal.anonymize(table, qi=known, k=10, method="hilbert", rest="plain").loss.gcp
         for known in (["a", "b"], ["c", "d"])
     ]
     assert release.loss.gcp == pytest.approx(sum(alone) / 2)
@@ -404,14 +415,14 @@ def test_butterflies_lose_far_less_than_the_union_on_a_census():
         "two": ["gender", "marital", "education", "workclass", "race"],
     }
     asked = {"reader": readers, "kind": ordinal, "k": 20}
-    union = shoal.anonymize(census, method="union", **asked).loss.gcp
+    union = shoal.anonymize(census, method="union", **asked, rest="plain").loss.gcp
     bounds = [({}, 0.8), ({"strategy": "paper"}, 1.0), ({"inner": "mondrian"}, 1.0)]
     for option, most in bounds:
-        found = shoal.anonymize(census, method="butterfly", option=option, **asked)
+        found = shoal.anonymize(census, method="butterfly", option=option, **asked, rest="plain")
         facts = found.manifest["method"]
         assert found.loss.gcp == pytest.approx(facts["losses"][facts["won"]], abs=1e-8)
         assert found.loss.gcp <= most * facts["losses"]["union"]  # of the same inner method
-    together = shoal.anonymize(census, method="butterfly", collusion_k=2, **asked)
+    together = shoal.anonymize(census, method="butterfly", collusion_k=2, **asked, rest="plain")
     assert together.loss.gcp < union
 
 

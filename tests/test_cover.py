@@ -118,7 +118,7 @@ class TestTwins:
 
 def release_of(table, **settings):
     settings = {"method": "cover", "recoding": "suppress", **settings}
-    return shoal.anonymize(table, **settings)
+    return shoal.anonymize(table, **settings, rest="plain")
 
 
 class TestPipeline:

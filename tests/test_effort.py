@@ -89,11 +89,22 @@ class TestSettings:
     def test_a_method_that_takes_none_says_so(self, setting, patient):
         (name,) = setting
         with pytest.raises(PolicyError, match=rf"^method hilbert takes no {name}; .*patient does$"):
-            shoal.anonymize(TABLE, **ASKED, method="hilbert", **setting)
+            shoal.anonymize(TABLE, **ASKED, method="hilbert", **setting, rest="plain")
 
     def test_the_command_line_refuses_in_one_line(self, tmp_path):
         (tmp_path / "t.csv").write_text("age\n1\n2\n3\n")
-        asked = ["anonymize", tmp_path / "t.csv", "-o", tmp_path / "r.csv", "--qi", "age", "-k", 2]
+        asked = [
+            "anonymize",
+            tmp_path / "t.csv",
+            "-o",
+            tmp_path / "r.csv",
+            "--rest",
+            "plain",
+            "--qi",
+            "age",
+            "-k",
+            2,
+        ]
         done = command.shoal(*asked, "--method", "mondrian", "--effort", "max")
         assert (done.code, len(done.err.splitlines())) == (2, 1)
         assert "takes no effort" in done.err
@@ -103,9 +114,9 @@ class TestSettings:
 
 class TestAnyTime:
     def test_effort_and_time_reach_the_method(self, patient):
-        shoal.anonymize(TABLE, **ASKED, method="patient")
-        shoal.anonymize(TABLE, **ASKED, method="patient", effort="max", time="2m")
-        shoal.anonymize(TABLE, **ASKED, method="patient", time="2m", bound=False)
+        shoal.anonymize(TABLE, **ASKED, method="patient", rest="plain")
+        shoal.anonymize(TABLE, **ASKED, method="patient", effort="max", time="2m", rest="plain")
+        shoal.anonymize(TABLE, **ASKED, method="patient", time="2m", bound=False, rest="plain")
         # a quarter of the time is the bound's
         assert patient.runs == [(40, None, None), (40, "max", 90.0), (40, None, 120.0)]
 
@@ -117,7 +128,7 @@ class TestAnyTime:
     def test_outliers_are_looked_for_at_once_and_the_rest_is_done_with_effort(self, patient):
         table = pa.table({"age": [*range(39), 999]})
         release = shoal.anonymize(
-            table, **ASKED, method="patient", effort="normal", max_suppressed="5%"
+            table, **ASKED, method="patient", effort="normal", max_suppressed="5%", rest="plain"
         )
         *trials, last = patient.runs
         assert {effort for _, effort, _ in trials} == {"instant"}
@@ -130,7 +141,7 @@ class TestProgress:
         seen = []
         shoal.anonymize(
             TABLE, **ASKED, method="patient",
-            progress=lambda stage, done, total, loss: seen.append((stage, loss)),
+            progress=lambda stage, done, total, loss: seen.append((stage, loss)), rest="plain",
         )  # fmt: skip
         assert [loss for _, loss in seen if loss is not None] == [0.25, 0.125]
         assert seen[0] == ("read", None)
@@ -139,7 +150,7 @@ class TestProgress:
         seen = []
         shoal.anonymize(
             TABLE, **ASKED, method="patient",
-            progress=lambda stage, done, total: seen.append((stage, done, total)),
+            progress=lambda stage, done, total: seen.append((stage, done, total)), rest="plain",
         )  # fmt: skip
         assert ("partition", 1, 2) in seen
 
@@ -149,7 +160,7 @@ class TestProgress:
         def progress(stage, done, total, mine=seen):
             mine.append((stage, done, total))
 
-        shoal.anonymize(TABLE, **ASKED, method="patient", progress=progress)
+        shoal.anonymize(TABLE, **ASKED, method="patient", progress=progress, rest="plain")
         assert ("partition", 2, 2) in seen
 
     def test_the_bar_shows_the_loss(self, monkeypatch):
@@ -167,7 +178,7 @@ class TestProgress:
 class TestGap:
     def release(self, monkeypatch, bound, **more):
         monkeypatch.setattr("shoal.engines.memory.bound.lower_bound", lambda *asked, **how: bound)
-        return shoal.anonymize(TABLE, **ASKED, method="patient", **more)
+        return shoal.anonymize(TABLE, **ASKED, method="patient", **more, rest="plain")
 
     def test_the_bound_is_in_the_manifest_and_in_words(self, patient, monkeypatch):
         release = self.release(monkeypatch, FakeBound(0.05))
@@ -180,7 +191,7 @@ class TestGap:
         assert words in repr(release).splitlines()[0]
 
     def test_without_a_bound_nothing_is_said(self, patient):
-        release = shoal.anonymize(TABLE, **ASKED, method="patient", bound=False)
+        release = shoal.anonymize(TABLE, **ASKED, method="patient", bound=False, rest="plain")
         assert "bound" not in release.manifest["loss"]
         assert repr(release).splitlines()[0].endswith("0.0769")
 
@@ -208,7 +219,9 @@ class TestGap:
 
         monkeypatch.setattr("shoal.engines.memory.bound.lower_bound", bound)
         table = pa.table({"age": [*range(39), 999]})
-        release = shoal.anonymize(table, **ASKED, method="hilbert", bound=True, max_suppressed="5%")
+        release = shoal.anonymize(
+            table, **ASKED, method="hilbert", bound=True, max_suppressed="5%", rest="plain"
+        )
         assert release.loss.suppressed_records == 1
         assert asked[-1] == (40, True)  # all records, whatever was suppressed
         assert release.manifest["loss"]["bound"]["loss"] == 0.001

@@ -68,9 +68,9 @@ def records(data: Any) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("kind", ["pyarrow", "pandas", "polars", "duckdb"])
 def test_same_kind_comes_back_with_equal_content(kind: str) -> None:
     data = frames()[kind]
-    release = shoal.anonymize(data, **SETTINGS)
+    release = shoal.anonymize(data, **SETTINGS, rest="plain")
     assert isinstance(release.data, type(data))
-    expected = shoal.anonymize(arrow(), **SETTINGS)
+    expected = shoal.anonymize(arrow(), **SETTINGS, rest="plain")
     assert release.verify().ok
     assert records(release.data) == records(expected.data)
     assert list(records(release.data)[0]) == ["age", "city", "ill", "visit"]
@@ -79,7 +79,7 @@ def test_same_kind_comes_back_with_equal_content(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["pyarrow", "pandas", "polars", "duckdb"])
 def test_classes_are_of_the_same_kind(kind: str) -> None:
     data = frames()[kind]
-    release = shoal.anonymize(data, **SETTINGS)
+    release = shoal.anonymize(data, **SETTINGS, rest="plain")
     assert isinstance(release.classes, type(data))
     classes = records(release.classes)
     assert sum(int(row["records"]) for row in classes) == 12
@@ -92,20 +92,20 @@ def test_classes_are_of_the_same_kind(kind: str) -> None:
 def test_input_stays_as_it_is(kind: str) -> None:
     data = frames()[kind]
     before = records(data)
-    shoal.anonymize(data, **SETTINGS)
+    shoal.anonymize(data, **SETTINGS, rest="plain")
     assert records(data) == before
 
 
 @pytest.mark.parametrize("kind", ["pyarrow", "pandas", "polars", "duckdb"])
 def test_verify_takes_every_kind(kind: str) -> None:
-    release = shoal.anonymize(frames()[kind], **SETTINGS)
+    release = shoal.anonymize(frames()[kind], **SETTINGS, rest="plain")
     assert shoal.verify(release.data, qi=["age", "city"], k=3).ok
     assert not shoal.verify(release.data, qi=["age", "city"], k=12).ok
 
 
 def test_frames_with_other_indexes_and_types() -> None:
     frame = pd.DataFrame(PEOPLE, index=range(100, 112))
-    expected = records(shoal.anonymize(arrow(), **SETTINGS).data)
+    expected = records(shoal.anonymize(arrow(), **SETTINGS, rest="plain").data)
     variants = [
         frame,
         frame.astype({"city": "category", "ill": "category"}),
@@ -120,11 +120,11 @@ def test_frames_with_other_indexes_and_types() -> None:
         pa.concat_tables([arrow().slice(0, 5), arrow().slice(5)]),
     ]
     for data in variants:
-        assert records(shoal.anonymize(data, **SETTINGS).data) == expected
+        assert records(shoal.anonymize(data, **SETTINGS, rest="plain").data) == expected
 
 
 def test_release_in_words() -> None:
-    release = shoal.anonymize(arrow(), **SETTINGS)
+    release = shoal.anonymize(arrow(), **SETTINGS, rest="plain")
     head, *checks = repr(release).splitlines()
     assert "12 records" in head
     assert "GCP" in head
@@ -138,7 +138,7 @@ def test_release_in_words() -> None:
 
 def test_html_is_escaped() -> None:
     table = pa.table({"a<b": ["<script>"] * 4, "age": [1, 2, 3, 4]})
-    page = shoal.anonymize(table, qi="age", plain="a<b", k=2)._repr_html_()
+    page = shoal.anonymize(table, qi="age", plain="a<b", k=2, rest="plain")._repr_html_()
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
     assert "a&lt;b" in page
@@ -188,7 +188,7 @@ def test_columns_of_every_type(tmp_path: Path, name: str, role: str) -> None:
     roles = {"qi": ["age", "x"]} if role == "qi" else {"qi": ["age"], role: ["x"]}
     model: dict[str, Any] = {"l": 2} if role == "sensitive" and name != "null" else {}
     for layout in ("cells", "bounds"):
-        release = shoal.anonymize(table, **roles, k=4, layout=layout, **model)
+        release = shoal.anonymize(table, **roles, k=4, layout=layout, **model, rest="plain")
         for ending in ("csv", "parquet", "feather", "jsonl"):
             path = release.write(tmp_path / f"out.{ending}")
             assert shoal.verify(path).ok
@@ -199,7 +199,7 @@ def test_extension_types() -> None:
     wrapped = pa.ExtensionArray.from_storage(pa.json_(), texts)
     ends = pa.RunEndEncodedArray.from_arrays([4, 8], ["1", "2"])
     for column in (wrapped, ends):
-        release = shoal.anonymize(pa.table({"x": column}), qi="x", k=4)
+        release = shoal.anonymize(pa.table({"x": column}), qi="x", k=4, rest="plain")
         assert release.verification.classes == 2
 
 
@@ -210,7 +210,7 @@ FORMATS = ["a.csv", "a.csv.gz", "a.parquet", "a.feather", "a.jsonl", "a.jsonl.gz
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_written_release_reads_back_equal(tmp_path: Path, name: str) -> None:
-    release = shoal.anonymize(arrow(), **SETTINGS)
+    release = shoal.anonymize(arrow(), **SETTINGS, rest="plain")
     path = release.write(tmp_path / name)
     assert records(read_table(path)) == records(release.data)
     manifest = json.loads((tmp_path / f"{name}.manifest.json").read_text(encoding="utf-8"))
@@ -222,7 +222,7 @@ def test_equal_releases_are_equal_files(tmp_path: Path, name: str) -> None:
     """No time, no name, no random part in a file."""
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
-        shoal.anonymize(arrow(), **SETTINGS).write(tmp_path / folder / name)
+        shoal.anonymize(arrow(), **SETTINGS, rest="plain").write(tmp_path / folder / name)
     for file in (name, f"{name}.manifest.json"):
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
 
@@ -231,7 +231,7 @@ def test_release_that_was_tampered_with_is_not_written(tmp_path: Path) -> None:
     """A release object is checked again when it is written."""
     import dataclasses
 
-    release = shoal.anonymize(arrow(), **SETTINGS)
+    release = shoal.anonymize(arrow(), **SETTINGS, rest="plain")
     broken = dataclasses.replace(release, table=release.table.slice(0, 1))
     with pytest.raises(shoal.errors.VerificationError):
         broken.write(tmp_path / "out.csv")
@@ -332,7 +332,7 @@ def test_texts_of_numbers_stay_as_they_were(tmp_path: Path) -> None:
     lines = ["007", "1.50", "+3", "1e3", "0x1F", "TRUE", "2024-1-5"]
     path = tmp_path / "t.csv"
     path.write_text("x,y\n" + "".join(f"{line},1\n" for line in lines), encoding="utf-8")
-    release = shoal.anonymize(path, qi="y", k=2)
+    release = shoal.anonymize(path, qi="y", k=2, rest="plain")
     release.write(tmp_path / "out.csv")
     written = (tmp_path / "out.csv").read_text(encoding="utf-8").splitlines()[1:]
     assert sorted(line.split(",")[0] for line in written) == sorted(lines)
@@ -367,4 +367,4 @@ def test_gzip_holds_neither_time_nor_name(tmp_path: Path) -> None:
 
 def test_unknown_ending() -> None:
     with pytest.raises(InputError, match=r"\.parquet"):
-        shoal.anonymize(arrow(), **SETTINGS).write("out.xls")
+        shoal.anonymize(arrow(), **SETTINGS, rest="plain").write("out.xls")

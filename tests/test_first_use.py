@@ -13,7 +13,7 @@ import pytest
 SCRIPT = """
 import shoal
 people = shoal.datasets.census(300)
-roles = dict(qi=["age", "gender", "country"], sensitive="occupation")
+roles = dict(qi=["age", "gender", "country"], sensitive="occupation", rest="drop")
 shoal.anonymize(people, **roles, k=5, method="hilbert")
 shoal.anonymize(people, **roles, k=5, l=2, method="mondrian")
 """
@@ -38,7 +38,8 @@ from shoal.kernels.jit import was_compiled
 from shoal.kernels.costs import attribute_losses
 print(was_compiled(attribute_losses))
 import shoal
-shoal.anonymize(shoal.datasets.census(50), qi=["age"], k=5, method="mondrian")
+shoal.anonymize(shoal.datasets.census(50), qi=["age"], k=5, method="mondrian",
+                rest="drop")
 print(was_compiled(attribute_losses))
 """
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}

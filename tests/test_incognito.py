@@ -143,7 +143,13 @@ class TestModels:
         disease = ["a", "a", "a", "a", "b", "c", "d", "e"]
         source = pa.table({"x": ["u"] * 8 + ["v"] * 8, "disease": disease * 2})
         release = shoal.anonymize(
-            source, qi=["x"], sensitive="disease", l=4, l_reading="entropy", method="incognito"
+            source,
+            qi=["x"],
+            sensitive="disease",
+            l=4,
+            l_reading="entropy",
+            method="incognito",
+            rest="plain",
         )
         assert release.verify().ok
         assert release.loss.gcp == 0
@@ -154,8 +160,8 @@ class TestModels:
         source = pa.table({"x": [1, 2], "s": ["a", "b"], "who": [1, 2]})
         arguments = {"qi": ["x"], "sensitive": "s", "person": "who", "method": "incognito"}
         with pytest.raises(PolicyError, match="expected models that larger classes keep"):
-            shoal.anonymize(source, l=2, **arguments)
-        assert shoal.anonymize(source, k=2, **arguments).verify().ok
+            shoal.anonymize(source, l=2, **arguments, rest="plain")
+        assert shoal.anonymize(source, k=2, **arguments, rest="plain").verify().ok
 
     def test_a_model_about_the_whole_table_is_refused(self) -> None:
         assert str(UniqueDistinctL(2)) in (Incognito().refusal([UniqueDistinctL(2)]) or "")
@@ -178,15 +184,17 @@ class TestLattice:
         source = pa.table({"x": [1, 2, 3, 4]})
         monkeypatch.setattr(incognito, "MANY_NODES", 2)
         with pytest.warns(shoal.errors.ShoalWarning, match="the lattice has 3 nodes"):
-            assert shoal.anonymize(source, qi=["x"], k=2, method="incognito").verify().ok
+            assert (
+                shoal.anonymize(source, qi=["x"], k=2, method="incognito", rest="plain").verify().ok
+            )
 
     def test_attributes_of_one_value_have_no_levels(self) -> None:
         names = [f"q{i}" for i in range(70)]  # more than an array has dimensions
         source = pa.table({**{name: [1] * 4 for name in names}, "x": [1, 2, 3, 3]})
-        release = shoal.anonymize(source, qi=[*names, "x"], k=2, method="incognito")
+        release = shoal.anonymize(source, qi=[*names, "x"], k=2, method="incognito", rest="plain")
         assert release.data.column("x").to_pylist() == ["3", "3", "[1,2]", "[1,2]"]
         assert release.manifest["method"]["nodes"] == 3
-        constant = shoal.anonymize(source, qi=names, k=4, method="incognito")
+        constant = shoal.anonymize(source, qi=names, k=4, method="incognito", rest="plain")
         assert constant.loss.gcp == 0
 
     def test_keys_of_many_large_attributes_do_not_overflow(self) -> None:
@@ -256,7 +264,7 @@ class TestExamples:
 
     def test_the_release(self) -> None:
         """All three lose two attributes of three: that with the fewest levels is chosen."""
-        release = shoal.anonymize(PATIENTS, **SETTINGS, method="incognito")
+        release = shoal.anonymize(PATIENTS, **SETTINGS, method="incognito", rest="plain")
         rows = sorted(zip(*release.data.to_pydict().values(), strict=True))
         assert rows == [("*", "Person", code) for code in ("53703", "53706", "53715") for _ in "12"]
         assert release.loss.gcp == pytest.approx(2 / 3)
@@ -266,14 +274,16 @@ class TestExamples:
 
     def test_missing_values_stay_apart_below_the_top(self) -> None:
         source = pa.table({"age": [1, 2, 3, 4, None, None], "s": list("ababab")})
-        release = shoal.anonymize(source, qi=["age"], sensitive="s", l=2, method="incognito")
+        release = shoal.anonymize(
+            source, qi=["age"], sensitive="s", l=2, method="incognito", rest="plain"
+        )
         assert release.data.column("age").to_pylist() == [None] * 2 + ["[1,2]"] * 2 + ["[3,4]"] * 2
-        release = shoal.anonymize(source, qi=["age"], k=3, method="incognito")
+        release = shoal.anonymize(source, qi=["age"], k=3, method="incognito", rest="plain")
         assert release.data.column("age").to_pylist() == ["*"] * 6
 
     def test_coarsened_values_climb_from_where_they_are(self) -> None:
         settings = {**SETTINGS, "coarsen": {"zipcode": 1}, "k": 3}
-        release = shoal.anonymize(PATIENTS, **settings, method="incognito")
+        release = shoal.anonymize(PATIENTS, **settings, method="incognito", rest="plain")
         assert release.verify().ok
         assert release.manifest["method"]["levels"] == {"birthdate": 1, "sex": 0, "zipcode": 1}
         assert release.loss.gcp == pytest.approx(2 / 3)
@@ -286,7 +296,7 @@ def test_adult(asked) -> None:
     trees = {name: str(DATA / "hierarchies" / "adult" / f"{name}.csv") for name in qi}
     release = shoal.anonymize(
         DATA / "adult.csv", qi=qi, sensitive="occupation", hierarchy=trees, method="incognito",
-        **asked,
+        **asked, rest="plain",
     )  # fmt: skip
     assert release.verify().ok
     about = release.manifest["method"]

@@ -75,7 +75,13 @@ def test_example_1_made_by_the_pipeline(tmp_path: Path) -> None:
     for name, known in (("insurer", INSURER), ("employer", EMPLOYER)):
         trees = {column: tree for column, tree in TREES.items() if column in known}
         release = shoal.anonymize(
-            accidents, qi=known, sensitive="faulty", k=2, hierarchy=trees, method="mondrian"
+            accidents,
+            qi=known,
+            sensitive="faulty",
+            k=2,
+            hierarchy=trees,
+            method="mondrian",
+            rest="plain",
         )
         paths.append(release.write(tmp_path / f"{name}.csv"))
     result = join_check(paths, hierarchy=TREES)
@@ -108,7 +114,12 @@ def test_what_may_be_is_told_from_what_is_certain() -> None:
 def test_one_release_twice_is_safe(method: str) -> None:
     people = shoal.datasets.census(400)
     release = shoal.anonymize(
-        people, qi=["age", "gender", "education"], sensitive="occupation", k=5, method=method
+        people,
+        qi=["age", "gender", "education"],
+        sensitive="occupation",
+        k=5,
+        method=method,
+        rest="plain",
     )
     for count in (2, 3):
         result = join_check([release] * count)
@@ -123,7 +134,7 @@ def test_one_release_for_two_readers_is_safe_for_each(tmp_path: Path, method: st
         pytest.skip(f"{method} is not registered")
     readers = {"insurer": ["age", "gender", "country"], "employer": ["age", "education"]}
     release = shoal.anonymize(
-        shoal.datasets.census(400), reader=readers, k=5, collusion_k=2, method=method
+        shoal.datasets.census(400), reader=readers, k=5, collusion_k=2, method=method, rest="plain"
     )
     path = release.write(tmp_path / "r.csv")
     result = join_check([path, path])
@@ -200,6 +211,7 @@ def released_twice(draw: st.DrawFn) -> tuple[list[shoal.Release], list[str], int
                 method=draw(st.sampled_from(["mondrian", "hilbert"])),
                 recoding=draw(st.sampled_from([None, None, "suppress"])),
                 layout=draw(st.sampled_from(["cells", "cells", "bounds"])),
+                rest="plain",
             )
         )
     known = draw(st.lists(st.sampled_from(names), max_size=3, unique=True))
@@ -278,8 +290,10 @@ def test_both_ways_to_find_pairs_find_the_same(
 
 def test_the_order_of_rows_and_of_releases_does_not_matter() -> None:
     people = shoal.datasets.census(300)
-    one = shoal.anonymize(people, qi=["age", "gender"], k=4, method="mondrian").table
-    other = shoal.anonymize(people, qi=["age", "marital"], k=4, method="hilbert").table
+    one = shoal.anonymize(people, qi=["age", "gender"], k=4, method="mondrian", rest="plain").table
+    other = shoal.anonymize(
+        people, qi=["age", "marital"], k=4, method="hilbert", rest="plain"
+    ).table
     shuffled = other.take(random.Random(1).sample(range(300), 300))
     known = ["age", "gender", "marital"]
     found = [
@@ -293,8 +307,8 @@ def test_the_order_of_rows_and_of_releases_does_not_matter() -> None:
 def test_bounds_that_nobody_asks_for_still_link() -> None:
     """Both releases in the bounds layout: an interval and a point meet, as they do in cells."""
     table = pa.table({"age": [1, 2], "job": ["x", "x"]})
-    wide = shoal.anonymize(table, qi=["age"], k=2, layout="bounds")
-    narrow = shoal.anonymize(table, qi=["age"], k=1, layout="bounds")
+    wide = shoal.anonymize(table, qi=["age"], k=2, layout="bounds", rest="plain")
+    narrow = shoal.anonymize(table, qi=["age"], k=1, layout="bounds", rest="plain")
     assert join_check([wide, narrow], k=2, qi=["job"]).ok
     assert not join_check([wide, narrow], k=2, qi=["age"]).ok
 
@@ -309,7 +323,13 @@ def labelled(tmp_path: Path) -> list[Path]:
     for name, known in (("insurer", INSURER), ("employer", EMPLOYER)):
         trees = {column: tree for column, tree in TREES.items() if column in known}
         release = shoal.anonymize(
-            accidents, qi=known, sensitive="faulty", k=2, hierarchy=trees, method="mondrian"
+            accidents,
+            qi=known,
+            sensitive="faulty",
+            k=2,
+            hierarchy=trees,
+            method="mondrian",
+            rest="plain",
         )
         paths.append(release.write(tmp_path / f"{name}.csv"))
     return paths
@@ -341,8 +361,10 @@ def test_a_flat_hierarchy_says_that_there_are_no_labels() -> None:
 def test_values_of_a_column_published_as_it_is_are_no_labels() -> None:
     """By its manifest, the one release generalises the job and the other does not."""
     table = pa.table({"job": ["x", "y", "z", "w"], "age": [1, 2, 3, 4]})
-    general = shoal.anonymize(table, qi=["job"], identifier=["age"], k=2, hierarchy={"job": TREE})
-    plain = shoal.anonymize(table, qi=["age"], k=2)
+    general = shoal.anonymize(
+        table, qi=["job"], identifier=["age"], k=2, hierarchy={"job": TREE}, rest="plain"
+    )
+    plain = shoal.anonymize(table, qi=["age"], k=2, rest="plain")
     blind = general.policy.model_copy(update={"hierarchy": {}})
     unknowing = replace(general, policy=blind)
     vars(unknowing)["manifest"] = general.manifest  # which names the tree that the policy lacks
@@ -353,7 +375,9 @@ def test_values_of_a_column_published_as_it_is_are_no_labels() -> None:
 
 def test_a_hidden_order_is_not_guessed(tmp_path: Path) -> None:
     table = pa.table({"size": ["S", "M", "L", "XL"] * 2})
-    release = shoal.anonymize(table, qi=["size"], order={"size": ["S", "M", "L", "XL"]}, k=4)
+    release = shoal.anonymize(
+        table, qi=["size"], order={"size": ["S", "M", "L", "XL"]}, k=4, rest="plain"
+    )
     assert any(text.startswith("[") for text in release.table.column("size").to_pylist())
     path = release.write(tmp_path / "r.csv")
     with pytest.raises(PolicyError, match="'size'"):
@@ -409,7 +433,7 @@ def test_three_strangers() -> None:
 def test_two_tables_of_one_release_are_refused() -> None:
     release = shoal.anonymize(
         shoal.datasets.hospital(), identifier="name", qi=["age", "gender"], sensitive="disease",
-        l=2, method="anatomy",
+        l=2, method="anatomy", rest="plain",
     )  # fmt: skip
     with pytest.raises(PolicyError, match="anatomy"):
         join_check([release, release], k=2)
@@ -424,7 +448,8 @@ def released(tmp_path: Path, table: Path) -> tuple[Path, Path]:
     paths = tmp_path / "one.csv", tmp_path / "other.csv"
     for path, known in zip(paths, ("age", "zip"), strict=True):
         done = command(
-            "anonymize", table, "-o", path, "--identifier", "name", "--qi", known,
+            "anonymize", table, "-o", path, "--identifier", "name",
+            "--rest", "plain", "--qi", known,
             "--sensitive", "disease", "-k", 4,
         )  # fmt: skip
         assert done.code == 0, done

@@ -99,7 +99,9 @@ class Stage:
         self.stored = []
         people = shoal.datasets.census(ROWS)
         for k in (5, 50):
-            release = shoal.anonymize(people, qi=["age", "gender"], k=k, method="hilbert")
+            release = shoal.anonymize(
+                people, qi=["age", "gender"], k=k, method="hilbert", rest="plain"
+            )
             self.stored.append(folder / f"k{k}.pickle")
             self.stored[-1].write_bytes(pickle.dumps(release))
         self.driver = subprocess.Popen(

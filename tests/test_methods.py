@@ -58,7 +58,7 @@ def test_models_about_all_groups_are_promised_by_few(name):
 def test_what_is_known_from_the_policy_is_refused_before_data_is_read():
     def refused(words, **settings):
         with pytest.raises(PolicyError, match=words):
-            shoal.anonymize(UNREAD, **{**ASKED, **settings})
+            shoal.anonymize(UNREAD, **{**ASKED, **settings}, rest="plain")
 
     larger = "method attributes: with a person column, expected models that larger classes keep"
     refused(larger, method="attributes", l=2, person="who")
@@ -80,7 +80,9 @@ def test_what_is_known_from_the_policy_is_refused_before_data_is_read():
 def test_options_that_name_a_method_list_those_that_can_serve():
     for method, option, unable in (("union", "inner", "butterfly"), ("tp+", "refine", "tp")):
         with pytest.raises(PolicyError, match=rf"option '{option}'.*expected one of") as error:
-            shoal.anonymize(UNREAD, **ASKED, l=2, method=method, option={option: unable})
+            shoal.anonymize(
+                UNREAD, **ASKED, l=2, method=method, option={option: unable}, rest="plain"
+            )
         listed = str(error.value).split("expected one of ")[1].split(";")[0].split(", ")
         trait = {"union": "works_inside", "tp+": "refines"}[method]
         assert listed == sorted(methods_where(lambda m, trait=trait: getattr(m, trait)))

@@ -249,7 +249,7 @@ class TestPapers:
             }
         )
         release = shoal.anonymize(
-            table, qi=table.column_names, k=2, method="optimal", recoding="suppress"
+            table, qi=table.column_names, k=2, method="optimal", recoding="suppress", rest="plain"
         )
         rows = sorted(zip(*(release.data.column(c).to_pylist() for c in release.qi), strict=True))
         stone, john = ("*", "Stone", "*", "Afr-Am"), ("John", "*", "*", "*")
@@ -260,7 +260,7 @@ class TestPapers:
         bits = ["1010", "1110", "0110"]
         table = pa.table({f"b{j}": [vector[j] for vector in bits] for j in range(4)})
         release = shoal.anonymize(
-            table, qi=table.column_names, k=3, method="optimal", recoding="suppress"
+            table, qi=table.column_names, k=3, method="optimal", recoding="suppress", rest="plain"
         )
         rows = list(zip(*(release.data.column(c).to_pylist() for c in release.qi), strict=True))
         assert rows == [("*", "*", "1", "0")] * 3
@@ -271,7 +271,7 @@ class TestPapers:
         Bob with Danny, two pairs instead of four together, save two stars."""
         release = shoal.anonymize(
             shoal.datasets.hospital(), qi=["age", "gender", "education"], identifier="name",
-            sensitive="disease", l=2, method="optimal",
+            sensitive="disease", l=2, method="optimal", rest="plain",
         )  # fmt: skip
         assert release.loss.stars == 6
         assert release.verify().ok
@@ -285,7 +285,13 @@ class TestPapers:
     def test_two_sensitive_values_of_000_are_matched(self):
         table = pa.table({"age": [1, 2, 8, 9], "s": ["x", "x", "y", "y"]})
         release = shoal.anonymize(
-            table, qi=["age"], sensitive="s", l=2, method="optimal", recoding="generalise"
+            table,
+            qi=["age"],
+            sensitive="s",
+            l=2,
+            method="optimal",
+            recoding="generalise",
+            rest="plain",
         )
         assert release.manifest["method"]["solver"] == "matching"
         assert release.loss.gcp == pytest.approx(7 / 8)

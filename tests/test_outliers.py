@@ -68,9 +68,9 @@ class TestEveryMethod:
         budget = {**asked, **chosen, "sensitive": sensitive, "max_suppressed": share}
         if isinstance(plain, ShoalError):  # a budget for outliers changes nothing about that
             with pytest.raises(type(plain), match=re.escape(str(plain))):
-                shoal.anonymize(table, **budget, method=method)
+                shoal.anonymize(table, **budget, method=method, rest="plain")
             reject()
-        release = shoal.anonymize(table, **budget, method=method, suppress_by=by)
+        release = shoal.anonymize(table, **budget, method=method, suppress_by=by, rest="plain")
         assert_models_hold(release, sensitive)
         assert release.verify().ok
         gone = release.loss.suppressed_records
@@ -104,7 +104,13 @@ class TestEveryMethod:
         table = shoal.datasets.census(800)
         readers = {"insurer": ["age", "gender"], "employer": ["gender", "education", "country"]}
         release = shoal.anonymize(
-            table, reader=readers, k=10, collusion_k=2, max_suppressed="3%", suppress_by=by
+            table,
+            reader=readers,
+            k=10,
+            collusion_k=2,
+            max_suppressed="3%",
+            suppress_by=by,
+            rest="plain",
         )
         assert release.verification.ok
         assert release.verify().ok
@@ -112,7 +118,13 @@ class TestEveryMethod:
     def test_exact_quasi_identifiers_lose_nothing_and_so_keep_everybody(self):
         table = far_out(s=["a", "b"] * 20)
         release = shoal.anonymize(
-            table, qi=["age", "city"], sensitive="s", l=2, method="anatomy", max_suppressed=0.1
+            table,
+            qi=["age", "city"],
+            sensitive="s",
+            l=2,
+            method="anatomy",
+            max_suppressed=0.1,
+            rest="plain",
         )
         assert release.loss.suppressed_records == 0
         assert release.data.num_rows == 40
@@ -120,7 +132,7 @@ class TestEveryMethod:
 
 class TestDropped:
     def test_an_outlier_is_left_out_and_counted_as_one(self):
-        release = shoal.anonymize(far_out(), **ASKED, max_suppressed="5%")
+        release = shoal.anonymize(far_out(), **ASKED, max_suppressed="5%", rest="plain")
         assert "z" not in "".join(release.data.column("city").to_pylist())
         gone = release.loss.suppressed_records
         assert release.data.num_rows == 40 - gone
@@ -133,7 +145,7 @@ class TestDropped:
 
     def test_the_manifest_counts_them_and_does_not_name_them(self, tmp_path):
         table = far_out(s=[SECRET] * 40)
-        release = shoal.anonymize(table, **ASKED, sensitive="s", max_suppressed="5%")
+        release = shoal.anonymize(table, **ASKED, sensitive="s", max_suppressed="5%", rest="plain")
         gone = release.loss.suppressed_records
         said = json.dumps(release.manifest)
         assert release.manifest["release"]["suppressed"] == {
@@ -148,28 +160,34 @@ class TestDropped:
 
     def test_the_order_of_the_others_is_kept_on_request(self):
         table = far_out(number=list(range(40)))
-        release = shoal.anonymize(table, **ASKED, max_suppressed="5%", keep_order=True)
+        release = shoal.anonymize(
+            table, **ASKED, max_suppressed="5%", keep_order=True, rest="plain"
+        )
         numbers = release.data.column("number").to_pylist()
         assert len(numbers) < 40
         assert numbers == sorted(numbers)
 
     def test_closeness_is_judged_against_the_table_that_is_released(self):
         table = far_out(s=["a", "b"] * 20)
-        release = shoal.anonymize(table, **ASKED, sensitive="s", t=0.1, max_suppressed="20%")
+        release = shoal.anonymize(
+            table, **ASKED, sensitive="s", t=0.1, max_suppressed="20%", rest="plain"
+        )
         assert release.loss.suppressed_records
         assert_models_hold(release, ["s"])
 
     def test_nothing_is_dropped_where_that_does_not_pay(self):
         table = pa.table({"age": list(range(40))})
-        release = shoal.anonymize(table, qi=["age"], k=2, max_suppressed="20%", method="hilbert")
+        release = shoal.anonymize(
+            table, qi=["age"], k=2, max_suppressed="20%", method="hilbert", rest="plain"
+        )
         assert release.loss.suppressed_records == 0
         assert "no record was suppressed" in " ".join(release.manifest["notices"])
         assert "suppressed" not in repr(release)
 
     def test_a_budget_of_loss_counts_them(self):
         asked = {"qi": ["age", "city"], "max_loss": 0.1, "method": "hilbert"}
-        plain = shoal.anonymize(far_out(), **asked)
-        release = shoal.anonymize(far_out(), **asked, max_suppressed="5%")
+        plain = shoal.anonymize(far_out(), **asked, rest="plain")
+        release = shoal.anonymize(far_out(), **asked, max_suppressed="5%", rest="plain")
         assert release.loss.gcp <= 0.1
         assert release.policy.k > plain.policy.k
 
@@ -182,7 +200,7 @@ STARRED = {
 
 class TestStarred:
     def test_the_rows_stay_and_every_quasi_identifier_is_a_star(self):
-        release = shoal.anonymize(shoal.datasets.census(400), **STARRED)
+        release = shoal.anonymize(shoal.datasets.census(400), **STARRED, rest="plain")
         gone = release.loss.suppressed_records
         assert 20 <= gone <= 40  # the class of stars has to be one
         cells = [release.data.column(name).to_pylist() for name in STARRED["qi"]]
@@ -194,19 +212,23 @@ class TestStarred:
         assert "as stars" in repr(release)
 
     def test_bounds_of_stars_are_empty(self):
-        release = shoal.anonymize(shoal.datasets.census(400), **STARRED, layout="bounds")
+        release = shoal.anonymize(
+            shoal.datasets.census(400), **STARRED, layout="bounds", rest="plain"
+        )
         gone = release.loss.suppressed_records
         assert release.data.column("age_min").null_count == gone >= 20
         assert release.data.column("age_max").null_count == gone
 
     def test_too_few_for_a_class_are_kept_as_they_are(self):
-        release = shoal.anonymize(far_out(), **ASKED, max_suppressed="5%", suppress_by="star")
+        release = shoal.anonymize(
+            far_out(), **ASKED, max_suppressed="5%", suppress_by="star", rest="plain"
+        )
         assert release.loss.suppressed_records == 0
         assert "stars make no safe class" in " ".join(release.manifest["notices"])
 
     def test_closeness_is_judged_against_all_rows(self):
         release = shoal.anonymize(
-            shoal.datasets.census(400), **STARRED, sensitive="workclass", t=0.4
+            shoal.datasets.census(400), **STARRED, sensitive="workclass", t=0.4, rest="plain"
         )
         assert release.loss.suppressed_records
         assert release.data.num_rows == 400
@@ -216,12 +238,14 @@ class TestStarred:
         monkeypatch.setattr(
             "shoal.engines.memory.outliers._are_a_class", lambda table, models, rows: True
         )
-        release = shoal.anonymize(far_out(), **ASKED, max_suppressed="5%", suppress_by="star")
+        release = shoal.anonymize(
+            far_out(), **ASKED, max_suppressed="5%", suppress_by="star", rest="plain"
+        )
         assert release.verify().ok
         assert release.loss.suppressed_records == 0
 
     def test_a_manifest_is_all_that_verification_needs(self, tmp_path):
-        release = shoal.anonymize(shoal.datasets.census(400), **STARRED)
+        release = shoal.anonymize(shoal.datasets.census(400), **STARRED, rest="plain")
         assert release.loss.suppressed_records
         assert shoal.verify(release.write(tmp_path / "r.csv")).ok
 
@@ -258,7 +282,20 @@ class TestSettings:
         from shoal.io.write import write_table
 
         write_table(far_out(), source)
-        asked = ["anonymize", source, "-o", out, "--qi", "age,city", "-k", 4, "--method", "hilbert"]
+        asked = [
+            "anonymize",
+            source,
+            "-o",
+            out,
+            "--rest",
+            "plain",
+            "--qi",
+            "age,city",
+            "-k",
+            4,
+            "--method",
+            "hilbert",
+        ]
         done = command.shoal(*asked, "--max-suppressed", "5%")
         assert done.code == 0, done.err
         assert "of 40 records" in done.out

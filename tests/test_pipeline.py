@@ -93,10 +93,10 @@ def test_a_method_refuses_only_what_it_is_known_to_refuse(method, persons, n):
         refused = [r.words for r in refusals(method, Case(asked, n, persons)) if r.sure]
         if refused:
             with pytest.raises(PolicyError, match=refused[0]):
-                shoal.anonymize(table, **settings, **asked, method=method)
+                shoal.anonymize(table, **settings, **asked, method=method, rest="plain")
         else:
             assert_models_hold(
-                shoal.anonymize(table, **settings, **asked, method=method), sensitive
+                shoal.anonymize(table, **settings, **asked, method=method, rest="plain"), sensitive
             )
 
 
@@ -111,7 +111,7 @@ def test_the_order_of_the_input_leaves_no_trace(data):
 
 def test_loss_of_a_release_matches_the_definition():
     table = pa.table({"age": [10, 20, 30, 50], "s": ["a", "b", "a", "b"]})
-    release = shoal.anonymize(table, qi=["age"], k=2, method="mondrian")
+    release = shoal.anonymize(table, qi=["age"], k=2, method="mondrian", rest="plain")
     assert sorted(release.data.column("age").to_pylist()) == [
         "[10,20]", "[10,20]", "[30,50]", "[30,50]",
     ]  # fmt: skip
@@ -121,19 +121,19 @@ def test_loss_of_a_release_matches_the_definition():
 
 def test_weights_enter_the_loss():
     table = pa.table({"a": [0, 1, 0, 1], "b": [0, 0, 10, 10]})
-    release = shoal.anonymize(table, qi=["a", "b"], weight={"a": 3}, k=4)
+    release = shoal.anonymize(table, qi=["a", "b"], weight={"a": 3}, k=4, rest="plain")
     assert release.loss.ncp == {"a": 1.0, "b": 1.0}
-    release = shoal.anonymize(table, qi=["a", "b"], weight={"a": 3}, k=2)
+    release = shoal.anonymize(table, qi=["a", "b"], weight={"a": 3}, k=2, rest="plain")
     assert release.loss.gcp == pytest.approx(1 / 4)  # b is given up, a kept
     assert release.loss.ncp["a"] == 0
 
 
 def test_missing_values_are_values_of_their_own():
     table = pa.table({"age": [30, 31, None, None], "city": ["x", None, "x", None]})
-    release = shoal.anonymize(table.select(["age"]), qi=["age"], k=2)
+    release = shoal.anonymize(table.select(["age"]), qi=["age"], k=2, rest="plain")
     assert release.data.column("age").to_pylist() == [None, None, "[30,31]", "[30,31]"]
     release = shoal.anonymize(
-        table, qi=["age", "city"], k=4, hierarchy={"city": "flat"}, method="mondrian"
+        table, qi=["age", "city"], k=4, hierarchy={"city": "flat"}, method="mondrian", rest="plain"
     )
     assert release.data.column("age").to_pylist() == ["*"] * 4
     assert release.loss.stars == 8
@@ -143,7 +143,7 @@ def test_missing_values_are_values_of_their_own():
 
 def test_a_set_names_its_values_in_order_and_quotes_what_could_be_misread():
     table = pa.table({"job": ["b", "a,c", None, "b"]})
-    release = shoal.anonymize(table, qi=["job"], k=4)
+    release = shoal.anonymize(table, qi=["job"], k=4, rest="plain")
     assert release.data.column("job").to_pylist() == ['{"a,c",b,}'] * 4
 
 
@@ -159,7 +159,7 @@ def test_a_broken_method_cannot_publish(monkeypatch):
     monkeypatch.setattr(Mondrian, "run", one_group_a_record)
     table = pa.table({"age": [1, 2, 3, 4]})
     with pytest.raises(VerificationError, match="k = 2"):
-        shoal.anonymize(table, qi=["age"], k=2, method="mondrian")
+        shoal.anonymize(table, qi=["age"], k=2, method="mondrian", rest="plain")
 
 
 def test_the_manifest_holds_no_cell_of_the_input():
@@ -175,7 +175,7 @@ def test_the_manifest_holds_no_cell_of_the_input():
     release = shoal.anonymize(
         table, qi=["job", "level"], identifier="name", sensitive="disease", k=2, l=2,
         hierarchy={"job": {"tree": {"all": ["job-a", "job-b"]}}},
-        order={"level": ["level-lo", "level-hi"]},
+        order={"level": ["level-lo", "level-hi"]}, rest="plain",
     )  # fmt: skip
     text = json.dumps(release.manifest)
     for column in table.columns:
@@ -193,14 +193,16 @@ def test_a_model_without_a_column_to_look_at_does_not_hold_in_vain():
 @pytest.mark.parametrize("kind", ["numeric", "date", "ordinal", "categorical"])
 def test_a_column_of_missing_values_only_can_be_of_any_kind(kind):
     table = pa.table({"x": pa.array([None, None, None], pa.int64())})
-    release = shoal.anonymize(table, qi=["x"], kind={"x": kind}, k=3)
+    release = shoal.anonymize(table, qi=["x"], kind={"x": kind}, k=3, rest="plain")
     assert release.data.column("x").to_pylist() == [None] * 3
     assert release.loss.gcp == 0
 
 
 def test_a_release_that_counts_persons_is_checked_in_part_from_its_text(tmp_path):
     table = pa.table({"age": [1, 1, 2, 2], "who": [1, 2, 3, 4], "s": ["a", "b", "a", "b"]})
-    release = shoal.anonymize(table, qi=["age"], person="who", sensitive="s", k=2, l=2)
+    release = shoal.anonymize(
+        table, qi=["age"], person="who", sensitive="s", k=2, l=2, rest="plain"
+    )
     assert release.verify().complete  # the pipeline knows the persons
     found = shoal.verify(release.write(tmp_path / "r.csv"))
     assert (found.ok, found.holds, found.complete) == (False, True, False)
@@ -212,7 +214,7 @@ def test_what_a_release_says_about_itself_shows_no_sensitive_cell(method):
     cells = [f"{SECRET} {value}" for value in "abcd" * 3]
     table = pa.table({"name": cells, "age": [20, 30] * 6, "sex": ["f", "m", "m"] * 4, "s": cells})
     release = shoal.anonymize(
-        table, identifier="name", qi=["age", "sex"], sensitive="s", l=2, method=method
+        table, identifier="name", qi=["age", "sex"], sensitive="s", l=2, method=method, rest="plain"
     )
     said = json.dumps(release.manifest) + repr(release)
     assert SECRET not in said

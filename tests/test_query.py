@@ -143,7 +143,7 @@ SLOW = settings(max_examples=60, deadline=None, suppress_health_check=list(Healt
 @given(cases())
 def test_bounds_hold_and_expectation_is_the_twins(case):
     source, policy, specs, condition = case
-    release = shoal.anonymize(source, **policy)
+    release = shoal.anonymize(source, **policy, rest="plain")
     got = query(release, sql_of(condition))
     assert got.lower <= truth(source, condition, specs) <= got.upper
     assert got.lower <= got.expected <= got.upper
@@ -157,7 +157,7 @@ def test_bounds_hold_and_expectation_is_the_twins(case):
 @given(cases())
 def test_nothing_generalised_nothing_in_doubt(case):
     source, policy, specs, condition = case
-    release = shoal.anonymize(source, **{**policy, "k": 1})
+    release = shoal.anonymize(source, **{**policy, "k": 1}, rest="plain")
     assume(release.loss.gcp == 0)
     exact = truth(source, condition, specs)
     got = query(release, sql_of(condition))
@@ -168,7 +168,7 @@ def test_nothing_generalised_nothing_in_doubt(case):
 @given(cases(), st.sampled_from(["csv", "csv.gz", "tsv", "parquet", "arrow", "jsonl"]))
 def test_files_with_manifests_answer_alike(tmp_path_factory, case, ending):
     source, policy, specs, condition = case
-    release = shoal.anonymize(source, **policy)
+    release = shoal.anonymize(source, **policy, rest="plain")
     path = release.write(tmp_path_factory.mktemp("query") / f"release.{ending}")
     here, there = (
         query(release, sql_of(condition)),
@@ -331,7 +331,7 @@ def test_labels_with_their_tree_and_without(tmp_path):
     policy = shoal.Policy.parse(
         qi=["country"], k=2, hierarchy={"country": {"tree": COUNTRIES, "root": "*"}}
     )
-    path = shoal.anonymize(source, policy).write(tmp_path / "r.csv")
+    path = shoal.anonymize(source, policy, rest="plain").write(tmp_path / "r.csv")
     assert ask(path, "country = 'Spain'", policy=policy) == (1, 0, 2)
     assert ask(path, "country IN ('Spain', 'France')", policy=policy) == (2, 2, 2)
     assert ask(path, "country >= 'K'", policy=policy) == (1, 0, 2)
@@ -354,7 +354,7 @@ def test_trees_of_groups_and_of_intervals(tmp_path):
     assert ask(pa.table({"place": ["coast", "c"]}), "place = 'a'", **known) == (0.5, 0, 1)
     source = pa.table({"age": ["21", "24", "33", "38", "61", "65"]})
     policy = {"qi": ["age"], "k": 2, "hierarchy": {"age": {"intervals": {"widths": [10, 40]}}}}
-    path = shoal.anonymize(source, **policy).write(tmp_path / "r.csv")
+    path = shoal.anonymize(source, **policy, rest="plain").write(tmp_path / "r.csv")
     expected, lower, upper = ask(path, "age BETWEEN 30 AND 39")
     assert lower <= 2 <= upper
     assert (expected, lower, upper) == (2, 2, 2)
@@ -363,7 +363,7 @@ def test_trees_of_groups_and_of_intervals(tmp_path):
 def test_declared_orders(tmp_path):
     order = ("primary", "secondary", "degree")
     source = pa.table({"school": ["primary", "secondary", "degree", "degree"]})
-    release = shoal.anonymize(source, qi=["school"], order={"school": order}, k=2)
+    release = shoal.anonymize(source, qi=["school"], order={"school": order}, k=2, rest="plain")
     path = release.write(tmp_path / "r.parquet")
     known = {"order": {"school": order}}
     assert ask(path, "school >= 'secondary'", **known) == (3, 2, 4)
@@ -378,7 +378,7 @@ def test_declared_orders(tmp_path):
 
 def test_empty_bounds_are_missing_or_suppressed(tmp_path):
     source = pa.table({"age": [20, 21, None, None], "sex": ["F", "M", "F", "F"]})
-    release = shoal.anonymize(source, qi=["age"], k=2, layout="bounds")
+    release = shoal.anonymize(source, qi=["age"], k=2, layout="bounds", rest="plain")
     path = release.write(tmp_path / "r.parquet")
     assert ask(path, "age IS NULL") == (2, 2, 2)  # the manifest counts no stars
     assert ask(path, "age = 20") == (1, 0, 2)
@@ -389,7 +389,9 @@ def test_empty_bounds_are_missing_or_suppressed(tmp_path):
 
 def test_spreadsheet_safe_texts_are_read_back(tmp_path):
     source = pa.table({"code": ["=a", "=a", "-5", "-5"], "note": ["+x", "+x", "y", "y"]})
-    release = shoal.anonymize(source, qi=["code"], kind={"code": "categorical"}, k=2, csv_safe=True)
+    release = shoal.anonymize(
+        source, qi=["code"], kind={"code": "categorical"}, k=2, csv_safe=True, rest="plain"
+    )
     path = release.write(tmp_path / "r.csv")
     assert ask(path, "code = '=a' AND note = '+x'") == (2, 2, 2)
     assert ask(path, "code = '-5'") == (2, 2, 2)
@@ -523,7 +525,12 @@ def test_long_lists_and_chains_are_fine():
 
 def released():
     return shoal.anonymize(
-        shoal.datasets.census(2000), qi=["age", "gender"], sensitive="occupation", k=20, l=2
+        shoal.datasets.census(2000),
+        qi=["age", "gender"],
+        sensitive="occupation",
+        k=20,
+        l=2,
+        rest="plain",
     )
 
 
@@ -656,7 +663,7 @@ def test_command_without_manifest_and_with_options(tmp_path):
 @pytest.mark.skipif(not ADULT.exists(), reason=f"no adult.csv in {DATA} (set SHOAL_DATA)")
 def test_adult():
     qi = ["age", "sex", "education", "native-country", "race"]
-    release = shoal.anonymize(str(ADULT), qi=qi, sensitive="occupation", k=5)
+    release = shoal.anonymize(str(ADULT), qi=qi, sensitive="occupation", k=5, rest="plain")
     for where in [
         "age BETWEEN 30 AND 40 AND sex = 'Female'",
         "age < 25 OR education IN ('Masters', 'Doctorate')",

@@ -180,13 +180,15 @@ def test_what_the_command_refuses(
     tmp_path: Path, table: Path, out: Path, options: tuple[str, ...], says: str
 ) -> None:
     assert_refused(
-        tmp_path, "anonymize", table, "-o", out, *CLI, "-k", 4, *options, says=(says,)
+        tmp_path, "anonymize", table, "-o", out,
+        "--rest", "plain", *CLI, "-k", 4, *options, says=(says,)
     )  # fmt: skip
 
 
 def test_the_command_makes_and_verifies_a_release(table: Path, out: Path) -> None:
     done = command(
-        "anonymize", table, "-o", out, *CLI, *READERS, "-k", 4, "--reader-k", "employer=6",
+        "anonymize", table, "-o", out,
+        "--rest", "plain", *CLI, *READERS, "-k", 4, "--reader-k", "employer=6",
         "--collusion-k", 2,
     )  # fmt: skip
     assert done.code == 0, done
@@ -201,7 +203,9 @@ def test_the_command_makes_and_verifies_a_release(table: Path, out: Path) -> Non
 
 
 def test_the_manifest_lists_what_each_reader_has_reached(table: Path, out: Path) -> None:
-    assert command("anonymize", table, "-o", out, *CLI, *READERS, "-k", 4).code == 0
+    assert (
+        command("anonymize", table, "-o", out, "--rest", "plain", *CLI, *READERS, "-k", 4).code == 0
+    )
     manifest = json.loads(out.with_name("out.csv.manifest.json").read_text("utf-8"))
     rows = cells(out)
     reached = {model["reader"]: model["reached"] for model in manifest["models"]}
@@ -211,7 +215,9 @@ def test_the_manifest_lists_what_each_reader_has_reached(table: Path, out: Path)
 
 
 def test_verify_takes_readers_from_a_policy(tmp_path: Path, table: Path, out: Path) -> None:
-    assert command("anonymize", table, "-o", out, *CLI, *READERS, "-k", 4).code == 0
+    assert (
+        command("anonymize", table, "-o", out, "--rest", "plain", *CLI, *READERS, "-k", 4).code == 0
+    )
     path = tmp_path / "shoal.toml"
     path.write_text('k = 41\n[reader]\ninsurer = ["age", "zip"]\n', encoding="utf-8")
     shown = command("verify", out, "--policy", path)
@@ -234,7 +240,9 @@ def changed(path: Path, column: str, row: int, text: str) -> None:
 
 
 def test_one_cell_breaks_one_reader_and_verify_says_whose(table: Path, out: Path) -> None:
-    assert command("anonymize", table, "-o", out, *CLI, *READERS, "-k", 4).code == 0
+    assert (
+        command("anonymize", table, "-o", out, "--rest", "plain", *CLI, *READERS, "-k", 4).code == 0
+    )
     changed(out, "zip", 0, "9999")
     shown = command("verify", out)
     assert shown.code == 1
@@ -292,6 +300,7 @@ def test_bounds_are_read_back_from_the_file(tmp_path: Path) -> None:
         k=4,
         layout="bounds",
         method="hilbert",
+        rest="plain",
     )
     path = release.write(tmp_path / "release.csv")
     rows = cells(path)
@@ -310,7 +319,12 @@ def test_bounds_are_read_back_from_the_file(tmp_path: Path) -> None:
 def test_persons_are_counted_for_each_reader() -> None:
     people = shoal.datasets.census(200).append_column("who", pa.array([i // 2 for i in range(200)]))
     release = shoal.anonymize(
-        people, reader={"a": ["age"], "b": ["gender"]}, person="who", k=3, method="hilbert"
+        people,
+        reader={"a": ["age"], "b": ["gender"]},
+        person="who",
+        k=3,
+        method="hilbert",
+        rest="plain",
     )
     assert [check.reader for check in release.verification.checks] == ["a", "b"]
     assert release.verify().ok
@@ -335,7 +349,7 @@ def test_every_reader_is_satisfied_in_the_text(
     }
     about["hierarchy"] = {n: tree for n, tree in about["hierarchy"].items() if n in union}
     method = data.draw(st.sampled_from(["hilbert", "mondrian"]))
-    release = shoal.anonymize(table, reader=readers, method=method, **about)
+    release = shoal.anonymize(table, reader=readers, method=method, **about, rest="plain")
     rows = release.table.to_pylist()
     for known, k in zip(chosen, ks, strict=True):
         assert smallest(rows, known) >= k

@@ -220,7 +220,8 @@ def test_suggested_trees_go_through_anonymize_and_verify(farm):
                      "-o", f"{column}.csv", "--sensitive", "disease")  # fmt: skip
         assert done.code == 0
         assert f"--hierarchy {column}={column}.csv" in done.out
-    done = shoal("anonymize", "harvest.csv", "-o", "out.csv", "--qi", "crop,month,tool", "-k", "9",
+    done = shoal("anonymize", "harvest.csv", "-o", "out.csv",
+                 "--rest", "plain", "--qi", "crop,month,tool", "-k", "9",
                  "--identifier", "farmer", "--sensitive", "disease", "-l", "2",
                  "--hierarchy", "crop=crop.csv", "--hierarchy", "month=month.csv")  # fmt: skip
     assert done.code == 0, done.err

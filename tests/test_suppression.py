@@ -61,7 +61,7 @@ def test_a_cell_is_exact_or_a_star(data):
 def test_a_group_without_stars_loses_nothing_and_others_everything():
     release = shoal.anonymize(
         PEOPLE, qi=["age", "degree"], sensitive="disease", k=2, method="mondrian",
-        recoding="suppress",
+        recoding="suppress", rest="plain",
     )  # fmt: skip
     assert set(release.data.column("degree").to_pylist()) == {"*", "Master"}
     assert release.loss.ncp == {"age": 0, "degree": pytest.approx(4 / 6)}
@@ -71,7 +71,13 @@ def test_a_group_without_stars_loses_nothing_and_others_everything():
 
 def test_bounds_of_a_suppressed_number_are_missing():
     release = shoal.anonymize(
-        PEOPLE, qi=["age"], k=3, method="hilbert", recoding="suppress", layout="bounds"
+        PEOPLE,
+        qi=["age"],
+        k=3,
+        method="hilbert",
+        recoding="suppress",
+        layout="bounds",
+        rest="plain",
     )
     assert release.data.column("age_min").to_pylist() == [None] * 6
 
@@ -79,7 +85,7 @@ def test_bounds_of_a_suppressed_number_are_missing():
 def test_values_are_coarsened_to_a_level_before_anything_else():
     release = shoal.anonymize(
         PEOPLE, qi=["degree"], k=2, hierarchy={"degree": {"tree": TREE}}, coarsen={"degree": 1},
-        method="hilbert",
+        method="hilbert", rest="plain",
     )  # fmt: skip
     assert sorted(release.data.column("degree").to_pylist()) == ["college"] * 3 + ["school"] * 3
     assert release.loss.gcp == pytest.approx(2 / 4)  # a node costs its leaves of all leaves
@@ -151,14 +157,25 @@ def test_what_cannot_be_coarsened_says_why():
         shoal.Policy.parse(qi=["age"], coarsen={"age": 1})
     with pytest.raises(PolicyError, match="expected a level from 0 to 2"):
         shoal.anonymize(
-            PEOPLE, qi=["degree"], k=2, hierarchy={"degree": {"tree": TREE}}, coarsen={"degree": 3}
+            PEOPLE,
+            qi=["degree"],
+            k=2,
+            hierarchy={"degree": {"tree": TREE}},
+            coarsen={"degree": 3},
+            rest="plain",
         )
 
 
 def test_a_method_says_which_recoding_it_can_do():
     with pytest.raises(PolicyError, match="anatomy: expected recoding generalise; got suppress"):
         shoal.anonymize(
-            PEOPLE, qi=["age"], sensitive="disease", l=2, method="anatomy", recoding="suppress"
+            PEOPLE,
+            qi=["age"],
+            sensitive="disease",
+            l=2,
+            method="anatomy",
+            recoding="suppress",
+            rest="plain",
         )
 
 
@@ -168,7 +185,8 @@ def test_stars_and_levels_on_the_command_line(table, out):
     source = table.parent / "degrees.csv"
     csv.write_csv(PEOPLE, source)
     done = command(
-        "anonymize", source, "-o", out, "--qi", "age,degree", "--sensitive", "disease", "-k", 3,
+        "anonymize", source, "-o", out,
+        "--rest", "plain", "--qi", "age,degree", "--sensitive", "disease", "-k", 3,
         "--hierarchy", f"degree={path}", "--coarsen", "degree=1", "--recoding", "suppress",
     )  # fmt: skip
     assert done.code == 0, done.err
@@ -187,7 +205,7 @@ def test_who_is_alone_with_everything_is_said_before_the_work(method):
     with pytest.warns(ShoalWarning, match="will lose nearly everything; coarsen the wide.*hilbert"):
         release = shoal.anonymize(
             ALL_DISTINCT, qi=["id", "born"], sensitive="disease", l=2, method=method,
-            recoding="suppress",
+            recoding="suppress", rest="plain",
         )  # fmt: skip
     assert any("nearly everything" in line for line in release.manifest["notices"])
 
@@ -196,18 +214,21 @@ def test_the_warning_is_a_notice_on_the_command_line(tmp_path, out):
     source = tmp_path / "distinct.csv"
     csv.write_csv(ALL_DISTINCT, source)
     arguments = ["--qi", "id,born", "--sensitive", "disease", "-l", 2, "--method", "tp"]
-    done = command("anonymize", source, "-o", out, *arguments)
+    done = command("anonymize", source, "-o", out, "--rest", "plain", *arguments)
     assert done.code == 0
     assert done.err.count("suppression will lose nearly everything") == 1
-    assert "nearly everything" not in command("anonymize", source, "-o", out, *arguments, "-q").err
+    assert (
+        "nearly everything"
+        not in command("anonymize", source, "-o", out, "--rest", "plain", *arguments, "-q").err
+    )
 
 
 def test_generalising_warns_of_nothing(recwarn):
-    shoal.anonymize(ALL_DISTINCT, qi=["id", "born"], sensitive="disease", l=2)
+    shoal.anonymize(ALL_DISTINCT, qi=["id", "born"], sensitive="disease", l=2, rest="plain")
     assert not [w for w in recwarn if issubclass(w.category, ShoalWarning)]
 
 
 @pytest.mark.parametrize("method", ["tp", "tp+", "cover", "optimal", "attributes"])
 def test_a_k_above_the_number_of_records_is_refused_before_the_work(method):
     with pytest.raises(InfeasibleError, match="the table has 6 records"):
-        shoal.anonymize(PEOPLE, qi=["age"], k=7, method=method)
+        shoal.anonymize(PEOPLE, qi=["age"], k=7, method=method, rest="plain")

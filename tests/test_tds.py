@@ -167,13 +167,17 @@ def test_the_score_decides():
 
 def test_through_the_pipeline():
     table = pa.table({"age": [1, 2, 3, 4], "s": [*"xyxy"]})
-    release = shoal.anonymize(table, qi=["age"], sensitive="s", l=2, method="tds")
+    release = shoal.anonymize(table, qi=["age"], sensitive="s", l=2, method="tds", rest="plain")
     assert sorted(release.data.column("age").to_pylist()) == ["[1,2]"] * 2 + ["[3,4]"] * 2
     assert release.manifest["method"]["specialisations"] == 1
     with pytest.raises(PolicyError, match="recoding"):
-        shoal.anonymize(table, qi=["age"], sensitive="s", l=2, method="tds", recoding="suppress")
+        shoal.anonymize(
+            table, qi=["age"], sensitive="s", l=2, method="tds", recoding="suppress", rest="plain"
+        )
     with pytest.raises(PolicyError, match="tds"):
-        shoal.anonymize(table, qi=["age"], sensitive="s", l=2, l_reading="unique", method="tds")
+        shoal.anonymize(
+            table, qi=["age"], sensitive="s", l=2, l_reading="unique", method="tds", rest="plain"
+        )
 
 
 @settings(deadline=None, max_examples=60)

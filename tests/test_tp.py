@@ -161,7 +161,7 @@ class TestModels:
         with pytest.raises(PolicyError, match="anatomy and bsgi can"):
             shoal.anonymize(
                 shoal.datasets.hospital(), qi=["age"], sensitive="disease", l=2,
-                l_reading="unique", method="tp",
+                l_reading="unique", method="tp", rest="plain",
             )  # fmt: skip
 
     @pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
@@ -192,8 +192,10 @@ class TestRefine:
         asked = {
             "qi": ["age", "gender", "education"], "sensitive": "occupation", "l": 4,
         }  # fmt: skip
-        plain = shoal.anonymize(census, **asked, method="tp")
-        refined = shoal.anonymize(census, **asked, method="tp+", option={"refine": refine})
+        plain = shoal.anonymize(census, **asked, method="tp", rest="plain")
+        refined = shoal.anonymize(
+            census, **asked, method="tp+", option={"refine": refine}, rest="plain"
+        )
         assert refined.loss.stars < plain.loss.stars
         assert refined.loss.suppressed_tuples <= plain.loss.suppressed_tuples
         assert refined.manifest["method"]["proof"] == plain.manifest["method"]["proof"]
@@ -213,7 +215,7 @@ class TestRefine:
         with pytest.raises(PolicyError, match=r"expected one of .*hilbert"):
             shoal.anonymize(
                 shoal.datasets.hospital(), qi=["age"], sensitive="disease", l=2, method="tp+",
-                option={"refine": refine},
+                option={"refine": refine}, rest="plain",
             )  # fmt: skip
 
     def test_refiner_that_cannot_do_the_models(self, monkeypatch):
@@ -222,7 +224,7 @@ class TestRefine:
         with pytest.raises(PolicyError, match="refine = mondrian: does k only"):
             shoal.anonymize(
                 "no file is read", qi=["age"], sensitive="disease", l=2, method="tp+",
-                option={"refine": "mondrian"},
+                option={"refine": "mondrian"}, rest="plain",
             )  # fmt: skip
 
     def test_refiner_that_cannot_do_the_residue_set(self, monkeypatch):
@@ -245,7 +247,7 @@ class TestCautions:
         table = pa.table({"zip": list(range(n)), "sex": ["m", "f"] * 50, "ill": list("abcd") * 25})
         asked = {"qi": ["zip", "sex"], "sensitive": "ill", "l": 2, "method": "tp"}
         with pytest.warns(match=r"100% of the records .* fewer than 2 .*zip has 100 values.*hilb"):
-            shoal.anonymize(table, **asked)
+            shoal.anonymize(table, **asked, rest="plain")
 
     def test_five_percent_are_enough(self):
         alone = [[1, 0]] * 19 + [[0, 1]] * 75

@@ -31,7 +31,14 @@ def release(tmp_path: Path) -> Path:
     qi = [name for name in QI if name in table.column_names]
     kept = table.select([*qi, "occupation", "name"])
     made = shoal.anonymize(
-        kept, qi=qi, sensitive="occupation", identifier="name", k=4, l=2, method="hilbert"
+        kept,
+        qi=qi,
+        sensitive="occupation",
+        identifier="name",
+        k=4,
+        l=2,
+        method="hilbert",
+        rest="plain",
     )
     return made.write(tmp_path / "r.csv")
 
@@ -140,9 +147,9 @@ def test_a_policy_that_promises_something_else_does_not_fit_the_models(release: 
 def test_cells_declared_missing_are_no_less_different(tmp_path: Path) -> None:
     """Every cell of a raw table declared missing made one class of it."""
     table = pa.table({"age": ["1", "2", "3", "4"], "s": ["a", "b", "a", "b"]})
-    path = shoal.anonymize(table, qi="age", sensitive="s", k=4, method="hilbert").write(
-        tmp_path / "r.csv"
-    )
+    path = shoal.anonymize(
+        table, qi="age", sensitive="s", k=4, method="hilbert", rest="plain"
+    ).write(tmp_path / "r.csv")
     write_table(table, path)
     rewritten(path, put("policy", "missing", value=["", "1", "2", "3", "4"]))
     found = shoal.verify(path)
@@ -164,7 +171,7 @@ def test_a_release_with_persons_is_made_and_checked_in_part(tmp_path: Path) -> N
     release = shoal.anonymize(
         table.select(["age", "gender", "occupation", "salary2", "name"]),
         qi=["age", "gender"], sensitive=["occupation", "salary2"], person="name",
-        k=3, l=2, e=3, method="hilbert",
+        k=3, l=2, e=3, method="hilbert", rest="plain",
     )  # fmt: skip
     assert release.verify().ok
     found = shoal.verify(release.write(tmp_path / "r.csv"))
@@ -174,7 +181,9 @@ def test_a_release_with_persons_is_made_and_checked_in_part(tmp_path: Path) -> N
 def test_a_hidden_order_leaves_closeness_unchecked(tmp_path: Path) -> None:
     table = pa.table({"age": [1, 1, 2, 2], "s": ["low", "high", "low", "high"]})
     settings = {"qi": "age", "sensitive": "s", "order": {"s": ["low", "high"]}, "t": 0.1}
-    path = shoal.anonymize(table, **settings, method="hilbert").write(tmp_path / "r.csv")
+    path = shoal.anonymize(table, **settings, method="hilbert", rest="plain").write(
+        tmp_path / "r.csv"
+    )
     found = shoal.verify(path)
     assert (found.holds, found.complete) == (True, False)
     assert "--policy" in str(found.checks[0])
@@ -216,7 +225,9 @@ def test_a_manifest_may_be_a_dictionary(release: Path) -> None:
 
 def test_a_release_in_two_tables_is_compared_too(tmp_path: Path) -> None:
     table = shoal.datasets.census(100).select(["age", "occupation"])
-    made = shoal.anonymize(table, qi="age", sensitive="occupation", l=2, method="anatomy")
+    made = shoal.anonymize(
+        table, qi="age", sensitive="occupation", l=2, method="anatomy", rest="plain"
+    )
     path = made.write(tmp_path / "r.csv")
     assert shoal.verify(path).ok
     rewritten(path, put("classes", "count", value=1), hashed=False)

@@ -90,7 +90,7 @@ def test_what_is_written_verifies(tmp_path: Path, name: str, role: str) -> None:
         roles = {"qi": ["age", "c"], "layout": "bounds" if role == "bounds" else "cells"}
     for models in MODELS if role == "sensitive" else MODELS[:1]:
         try:
-            release = shoal.anonymize(table, **roles, **models, method="hilbert")
+            release = shoal.anonymize(table, **roles, **models, method="hilbert", rest="plain")
         except (InputError, PolicyError) as refused:
             assert name in {"infinite", "odd numbers"} or "e" in models, refused
             continue
@@ -104,7 +104,9 @@ def test_years_that_no_iso_date_has_are_refused() -> None:
     times = pa.array([-(2**45), 0, 2**45], pa.timestamp("s"))
     for column in (far, far.cast(pa.date64()), times, far.dictionary_encode()):
         with pytest.raises(InputError, match="'c': dates before the year 1 or after 9999"):
-            shoal.anonymize(pa.table({"age": [1, 1, 1], "c": column}), qi="age", plain="c", k=2)
+            shoal.anonymize(
+                pa.table({"age": [1, 1, 1], "c": column}), qi="age", plain="c", k=2, rest="plain"
+            )
 
 
 @pytest.mark.parametrize("ending", FORMATS)
@@ -113,7 +115,7 @@ def test_a_missing_sensitive_value_is_a_null_whatever_it_was(tmp_path: Path, end
         table = pa.table({"age": [1] * 6 + [2] * 6, "s": cells})
         release = shoal.anonymize(
             table, qi="age", sensitive="s", missing=["", "gone"], kind={"s": "numeric"}, t=0.5,
-            method="hilbert",
+            method="hilbert", rest="plain",
         )  # fmt: skip
         assert release.table.column("s").null_count == 6
         assert shoal.verify(release.write(tmp_path / f"r.{ending}")).ok
@@ -124,5 +126,5 @@ def test_nothing_is_warned_of_without_twins() -> None:
         warnings.simplefilter("error", ShoalWarning)
         shoal.anonymize(
             pa.table({"age": [1, 1], "s": ["a", None]}), qi="age", sensitive="s", k=2, seed=0,
-            method="hilbert",
+            method="hilbert", rest="plain",
         )  # fmt: skip

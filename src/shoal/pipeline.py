@@ -49,12 +49,14 @@ def anonymize(
     """
     plan = Plan.of(Policy.of(policy, settings))  # what is wrong with it is said before the work
     engine = get_engine(report=reporting(progress))
-    source = engine.read(data, plan.policy)
+    source, settled = engine.settle(engine.read(data, plan.policy), plan.policy)
+    plan = plan.with_settings(qi=settled.qi, plain=settled.plain)
     table = engine.encode(source, plan.policy)
     decision = engine.decide(table, plan)
     plan = decision.plan
-    for caution in decision.cautions:
-        warnings.warn(ShoalWarning(f"method {plan.method.name}: {caution}"), stacklevel=2)
+    by_method = (f"method {plan.method.name}: {caution}" for caution in decision.cautions)
+    for caution in (*decision.exposed, *by_method):
+        warnings.warn(ShoalWarning(caution), stacklevel=2)
     groups = engine.partition(table, plan)
     draft = engine.recode(table, groups, plan)
     verification = engine.verify(draft, plan)

@@ -32,11 +32,12 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["Kind", "Layout", "Policy", "Reader", "RecodingName", "SuppressBy", "Twins"]
+__all__ = ["Kind", "Layout", "Policy", "Reader", "RecodingName", "Rest", "SuppressBy", "Twins"]
 
 Kind = Literal["numeric", "date", "ordinal", "categorical"]
 Layout = Literal["cells", "bounds"]
 RecodingName = Literal["generalise", "suppress"]
+Rest = Literal["drop", "plain", "qi"]
 SuppressBy = Literal["drop", "star"]
 Twins = Literal["fold", "distinct"]
 Number = int | float
@@ -76,6 +77,9 @@ class Roles(BaseModel):
     sensitive: tuple[str, ...] = Field((), description="columns that must not be inferred")
     plain: tuple[str, ...] = Field((), description="columns published as they are, knowingly")
     person: str | None = Field(None, description="column that says whose record it is: dropped")
+    rest: Rest | None = Field(
+        None, description="what becomes of columns without a role; an error if not given"
+    )
 
     reader: dict[str, Reader] = Field(
         default_factory=dict, description="readers by name, each with its quasi-identifiers"
@@ -263,8 +267,13 @@ class Policy(ModelSettings, Roles):
                 )
         for table in ("weight", "hierarchy", "coarsen"):
             for name in getattr(self, table):
-                if self.qi and name not in self.qi:
+                if self.qi and name not in self.qi and not self._may_become_qi(name):
                     raise ValueError(f"{table} of {name!r}: not one of the quasi-identifiers")
+
+    def _may_become_qi(self, name: str) -> bool:
+        """Whether `rest` makes it a quasi-identifier, if the table has it."""
+        others = {*self.identifier, *self.sensitive, *self.plain, self.person}
+        return self.rest == "qi" and name not in others
 
     @property
     def seconds(self) -> float | None:
@@ -432,5 +441,6 @@ def _line_of(text: str, names: list[str]) -> str:
 KINDS: tuple[str, ...] = get_args(Kind)
 LAYOUTS: tuple[str, ...] = get_args(Layout)
 RECODINGS: tuple[str, ...] = get_args(RecodingName)
+RESTS: tuple[str, ...] = get_args(Rest)
 TWINS: tuple[str, ...] = get_args(Twins)
 SUPPRESSIONS: tuple[str, ...] = get_args(SuppressBy)

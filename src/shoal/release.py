@@ -98,7 +98,9 @@ class Release:
     suppressed: Suppression | None = None
     """Outliers, where ``max_suppressed`` allowed some."""
     cautions: tuple[str, ...] = ()
-    """What the method said before the work that a user should know."""
+    """What was said before the work that a user should know."""
+    rest: tuple[str, ...] = ()
+    """Columns about which the policy's ``rest`` decided."""
     kind: str = "pyarrow"
     persons: NDArray[np.int32] | None = None
     source: Path | None = None

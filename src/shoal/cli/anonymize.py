@@ -16,10 +16,13 @@ from shoal.cli.settings import (
     policy_from,
     suppression_options,
 )
-from shoal.policy import LAYOUTS
+from shoal.policy import LAYOUTS, RESTS
 
 if TYPE_CHECKING:
     from shoal.release import Budget
+
+FATES = {"drop": "left out", "plain": "published as is", "qi": "quasi-identifiers"}
+"""What `rest` makes of columns without a role."""
 
 
 @click.command(short_help="Turn microdata into a verified release.")
@@ -30,6 +33,9 @@ if TYPE_CHECKING:
 @column_options
 @click.option("--identifier", metavar="N", multiple=True, help="Columns to drop.")
 @click.option("--plain", metavar="P", multiple=True, help="Columns published knowingly as is.")
+@click.option(
+    "--rest", type=click.Choice(RESTS), help="What becomes of columns without a role. [an error]"
+)
 @click.option("--reader", metavar="NAME=A,B", multiple=True, help="A reader and what it knows.")
 @click.option("--reader-k", metavar="NAME=K", multiple=True, help="A reader's own k.")
 @click.option("--collusion-k", type=int, help="k for all readers together.")
@@ -55,15 +61,14 @@ def anonymize(
     """Turn the microdata in FILE into a verified release OUT.
 
     FILE and OUT may be CSV (also .gz), Parquet, Arrow/Feather or JSON lines.
-    Identifiers never reach the output; columns without a role are kept as they
-    are, with a notice.
+    Identifiers never reach the output. Every column needs a role; --rest says
+    what becomes of those without one.
 
     \b
     shoal anonymize people.csv -o release.csv --qi age,zip --sensitive disease -k 10 -l 3
     """
     policy = policy_from(options)
 
-    from shoal.encoding.publish import GROUP, plain_columns
     from shoal.io.paths import check_targets, manifest_path, sensitive_path
     from shoal.pipeline import anonymize as run
     from shoal.verification.manifest import load_manifest
@@ -73,12 +78,8 @@ def anonymize(
     with warnings_as_notices(quiet) as warned, progress_bar(quiet) as report:
         release = run(file, policy, progress=report)
         release.write(out, proof, lambda done, total: report("write", done, total))
-    unknown = [n for n in plain_columns(release.table.column_names, policy) if n not in release.qi]
-    ours = {GROUP} if release.sensitive_table is not None else set()
-    undeclared = [name for name in unknown if name not in {*policy.plain, *ours}]
-    if undeclared:
-        more = f" and {len(undeclared) - 5} more" if len(undeclared) > 5 else ""
-        notice(f"published as is, having no role: {', '.join(undeclared[:5])}{more}", quiet)
+    if release.rest:
+        notice(f"{FATES[policy.rest or 'drop']}, having no role: {', '.join(release.rest)}", quiet)
     for line in release.manifest["notices"]:
         if not any(text.endswith(line) for text in warned):
             notice(line, quiet)

@@ -114,13 +114,15 @@ def _roles(found: Inspection) -> Iterator[str]:
     yield from _array("qi", [_named(c, True) for c in by_role["qi"]])
     yield "# Columns that must not be inferred: protected by l, t, alpha or e."
     if len(proposal.sensitive) < len(by_role["sensitive"]):
-        yield "# l cannot protect those commented out: they are published, with a notice."
+        yield "# l cannot protect those commented out: they are left out, see rest."
     yield from _array(
         "sensitive", [_named(c, c.name in proposal.sensitive) for c in by_role["sensitive"]]
     )
-    yield "# Columns published as they are, knowingly. Without a role they are published too, but"
-    yield "# each run says so: uncomment those that may be, move the others to a list above."
+    yield "# Columns published as they are, knowingly: uncomment those that nobody else can know."
     yield from _array("plain", [_named(c, False) for c in by_role["plain"]])
+    yield '# Columns in none of the lists: "drop", "qi", "plain"; without it they are an error.'
+    yield f"rest = {quoted(proposal.rest)}"
+    yield ""
     yield "# Whose record it is, where a person can have several: dropped, and persons are counted."
     if by_role["person"]:
         person = by_role["person"][0]

@@ -25,6 +25,7 @@ from shoal.encoding.coarsen import coarsened
 from shoal.encoding.codebook import SET, SPAN, TREE, Attribute, SensitiveAttribute, coordinates
 from shoal.encoding.cooccurrence import arranged
 from shoal.encoding.folding import counted_values
+from shoal.encoding.rest import check_names
 from shoal.encoding.table import Codes, EncodedTable
 from shoal.encoding.values import (
     Values,
@@ -51,26 +52,15 @@ Column = TypeVar("Column", Attribute, SensitiveAttribute)
 
 def encode(source: pa.Table, policy: Policy) -> EncodedTable:
     """Encode the quasi-identifiers, sensitive and person columns of a table."""
-    _check_columns(source, policy)
+    check_names(source.column_names, policy)
+    _check_table(source, policy)
     qi, codes = _encoded(source, policy.qi, policy, attribute_of)
     sensitive, sensitive_codes = _encoded(source, policy.sensitive, policy, sensitive_of)
     person = _encode_person(source, policy)
     return arranged(EncodedTable(qi, codes, sensitive, sensitive_codes, person))
 
 
-def _check_columns(source: pa.Table, policy: Policy) -> None:
-    known = set(source.column_names)
-    mentioned = {
-        **{name: role for role in ("identifier", "qi", "sensitive", "plain")
-           for name in getattr(policy, role)},
-        **({policy.person: "person"} if policy.person else {}),
-        **{name: table for table in ("kind", "order", "weight", "hierarchy", "coarsen")
-           for name in getattr(policy, table)},
-    }  # fmt: skip
-    for name, setting in mentioned.items():
-        if name not in known:
-            listed = ", ".join(source.column_names)
-            raise PolicyError(f"{setting}: the table has no column {name!r}; it has {listed}")
+def _check_table(source: pa.Table, policy: Policy) -> None:
     if not policy.qi:
         raise PolicyError("qi: expected at least one quasi-identifier; got none")
     if source.num_rows == 0:

@@ -23,7 +23,7 @@ from shoal.errors import PolicyError
 from shoal.io.write import disarm
 from shoal.policy import Policy
 
-__all__ = ["COUNT", "GROUP", "Published", "plain_columns", "publish"]
+__all__ = ["COUNT", "GROUP", "Published", "publish"]
 
 GROUP, COUNT = "group", "count"
 """Columns that a release in two tables adds."""
@@ -39,12 +39,6 @@ class Published(NamedTuple):
     """Source row of each released row; never published."""
     sensitive_table: pa.Table | None = None
     """Sensitive values by group, where they are published apart (anatomy)."""
-
-
-def plain_columns(names: Sequence[str], policy: Policy) -> list[str]:
-    """Columns that have no role and are published as they are."""
-    roles = {*policy.identifier, *policy.qi, *policy.sensitive, policy.person}
-    return [name for name in names if name not in roles]
 
 
 def publish(

@@ -39,8 +39,10 @@ class Decision(NamedTuple):
     plan: Plan
     budget: Budget | None = None
     """What ``max_loss`` bought."""
+    exposed: tuple[str, ...] = ()
+    """What plain columns give away."""
     cautions: tuple[str, ...] = ()
-    """What the user should know before the work starts."""
+    """What the method says before the work starts."""
 
 
 class Measured(NamedTuple):
@@ -65,6 +67,10 @@ class Engine(ABC, Generic[Source, Table, Groups, Draft]):
     @abstractmethod
     def read(self, data: Any, policy: Policy) -> Source:
         """The microdata: a table of the caller's kind, or a file."""
+
+    @abstractmethod
+    def settle(self, source: Source, policy: Policy) -> tuple[Source, Policy]:
+        """A role for every column that goes out, or `PolicyError`; the others are left out."""
 
     @abstractmethod
     def encode(self, source: Source, policy: Policy) -> Table:

@@ -98,7 +98,9 @@ def compare(
     ks, ls = _listed(k) or [base.k], _listed(l) or [base.l]
 
     engine = MemoryEngine(report)
-    encoded = engine.encode(engine.read(data, base), base)
+    # Nobody keeps these releases: columns without a role are left out, unless `rest` says more.
+    source, base = engine.settle(engine.read(data, base), base.override(rest=base.rest or "drop"))
+    encoded = engine.encode(source, base)
     table = encoded.table
     ls = [best_l(table.codebook) if one == "auto" else one for one in ls]
     report("queries", 0, 1)

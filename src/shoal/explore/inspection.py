@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 from shoal.encoding.classes import class_ids
 from shoal.encoding.values import Distinct, distinct_values, guess_kind
 from shoal.errors import InputError
+from shoal.explore.contents import content_of
+from shoal.explore.doubt import Keyed, copies, doubts
 from shoal.explore.roles import UNDECIDED, Facts, Role, is_code, propose_roles
 from shoal.io.frames import to_arrow
 from shoal.policy import ROLES, Kind, Policy
@@ -33,6 +35,8 @@ SMALL = 5
 """Statistical offices rarely publish cells with fewer people than this."""
 USUAL_K = 10
 USUAL_L = 3
+MOST_DOUBTS = 5
+"""Columns that were not recognised that a hint names."""
 MOST_CODES = 50
 """Numbers in a column named like a code are codes only if they are this few."""
 BAND = re.compile(r"^\s*([<>]?=?)\s*[\[(]?\s*(\d+(?:\.\d+)?)\D*")
@@ -90,8 +94,8 @@ class Inspection:
         left out, as the table allows; a sensitive column for which not even
         l = 2 is possible then gets no role, since l holds for every sensitive
         column or for none. Columns that were not recognised get no role
-        either: a run publishes them as they are and says so. A column that
-        `overrides` gives a role loses the proposed one.
+        either. What has no role is not published (``rest = "drop"``). A column
+        that `overrides` gives a role loses the proposed one.
         """
         diverse = [c for c in self.columns if c.role == "sensitive" and c.largest_l > 1]
         shapes = [c for c in self.columns if c.role == "qi" and c.kind_reason in REFINED]
@@ -108,6 +112,7 @@ class Inspection:
             kind={c.name: c.kind for c in shapes},
             order={c.name: c.order for c in shapes if c.order},
             missing=self.missing,
+            rest="drop",
         )
         return proposal.override(**overrides)
 
@@ -208,7 +213,8 @@ def inspect(data: Any, missing: Sequence[str] = ("",)) -> Inspection:
     markers = tuple(m for m in MARKERS if any(m in found for found in marked.values()))
     for name in marked:
         distincts[name] = distinct_values(table.column(name), (*given, *markers))
-    columns = _columns(table.num_rows, distincts)
+    keyed = {name: (d.codes + 1, len(d.values) + 1) for name, d in distincts.items()}
+    columns = _with_copies(_columns(table.num_rows, distincts), keyed, distincts)
     sizes = _class_sizes(columns, distincts, table.num_rows)
     return Inspection(
         rows=table.num_rows,
@@ -216,7 +222,7 @@ def inspect(data: Any, missing: Sequence[str] = ("",)) -> Inspection:
         unique=int((sizes == 1).sum()),
         small=int((sizes < SMALL).sum()),
         missing=(*given, *markers),
-        hints=_hints(columns, distincts, marked, (*given, *markers)),
+        hints=_hints(columns, distincts, marked, (*given, *markers), keyed),
     )
 
 
@@ -238,6 +244,8 @@ def _columns(rows: int, distincts: dict[str, Distinct]) -> tuple[Column, ...]:
             missing=int(counts[name][0]),
             distinct=len(distinct.values),
             alone=int((counts[name][1:] == 1).sum()),
+            content=content_of(distinct),
+            measured=_has_decimals(distinct.values),
         )
         for name, distinct in distincts.items()
     ]
@@ -256,6 +264,27 @@ def _columns(rows: int, distincts: dict[str, Distinct]) -> tuple[Column, ...]:
         )
         columns.append(_refined(column, distincts[fact.name]) if role == "qi" else column)
     return tuple(columns)
+
+
+def _with_copies(
+    columns: Sequence[Column], keyed: Mapping[str, Keyed], distincts: dict[str, Distinct]
+) -> tuple[Column, ...]:
+    """What tells a recognised column nearly always has its role, whatever it is named."""
+    unknown = [c.name for c in columns if c.undecided]
+    roles = {c.name: c.role for c in columns if c.role in {"qi", "sensitive", "identifier"}}
+    found = copies(unknown, list(roles), keyed)
+    return tuple(
+        _refined(replace(c, role=roles[found[c.name]], reason=f"tells {found[c.name]}"),
+                 distincts[c.name]) if c.name in found else c
+        for c in columns
+    )  # fmt: skip
+
+
+def _has_decimals(values: pa.Array) -> bool:
+    if not pa.types.is_floating(values.type):
+        return False
+    amounts = np.asarray(values, dtype=np.float64)
+    return bool(np.any(amounts != np.floor(amounts)))
 
 
 def _refined(column: Column, distinct: Distinct) -> Column:
@@ -327,6 +356,7 @@ def _hints(
     distincts: dict[str, Distinct],
     marked: dict[str, set[str]],
     missing: Sequence[str],
+    keyed: Mapping[str, Keyed],
 ) -> tuple[str, ...]:
     """What a person should know before the proposal is used, without a cell that says who."""
     hints = []
@@ -340,8 +370,12 @@ def _hints(
     if skewed:
         why = "no 2-diverse release exists, one value has more than half of the records"
         hints.append(f"{', '.join(skewed)}: {why}")
-    if undecided := sum(column.undecided for column in columns):
-        hints.append(f"{_columns_text(undecided)} not recognised: published unless you decide")
+    if undecided := [column.name for column in columns if column.undecided]:
+        qi = [column.name for column in columns if column.role == "qi"]
+        rows = len(keyed[undecided[0]][0])
+        ranked = ", ".join(map(str, doubts(undecided, qi, keyed, rows)[:MOST_DOUBTS]))
+        count = _columns_text(len(undecided))
+        hints.append(f"{count} not recognised: left out unless you decide; most telling: {ranked}")
     return tuple(hints)
 
 

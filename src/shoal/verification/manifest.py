@@ -70,6 +70,7 @@ def manifest_of(release: Release) -> dict[str, Any]:
             "qi": list(release.qi),
             "layout": policy.layout,
             "order": "input" if policy.keep_order else "canonical",
+            **({"rest": {policy.rest: list(release.rest)}} if release.rest else {}),
             **({"suppressed": asdict(release.suppressed)} if release.suppressed else {}),
         },
         "kinds": dict(release.kinds),

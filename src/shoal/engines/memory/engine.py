@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from shoal.bounds import Bound
 from shoal.encoding.classes import class_sizes
 from shoal.encoding.encode import encode
+from shoal.encoding.exposure import exposed
 from shoal.encoding.publish import Published, publish
 from shoal.encoding.recode import RecodedColumn
+from shoal.encoding.rest import left_over, settled
 from shoal.encoding.table import EncodedTable, Recoding
 from shoal.engines.base import Decision, Engine, Measured
 from shoal.engines.memory.bound import bound_of
@@ -40,6 +42,8 @@ class Source(NamedTuple):
     """What the caller brought: the release is of the same kind."""
     path: Path | None = None
     """The input's file, if it was one."""
+    rest: tuple[str, ...] = ()
+    """Columns about which the policy's ``rest`` decided."""
 
 
 class Encoded(NamedTuple):
@@ -72,6 +76,14 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
         table, kind = to_arrow(data, policy.missing)
         return Source(table, kind, Path(data) if isinstance(data, str | Path) else None)
 
+    def settle(self, source: Source, policy: Policy) -> tuple[Source, Policy]:
+        """Ask about the columns as soon as their names are known."""
+        names = source.table.column_names
+        complete, rest = settled(names, policy), left_over(names, policy)
+        if rest and policy.rest == "drop":
+            source = source._replace(table=source.table.drop_columns(list(rest)))
+        return source._replace(rest=rest), complete
+
     def encode(self, source: Source, policy: Policy) -> Encoded:
         """Codes of all records."""
         self.report("encode", 0, 1)
@@ -88,7 +100,8 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             plan, budget = strongest(table, plan, self.report)
         check_eligible(table.codebook, plan.models)
         cautions = plan.method.cautions(plan.seen(table), plan.models, plan.options)
-        return Decision(plan, budget, tuple(cautions))
+        known = exposed(encoded.source.table, table, plan.policy, plan.policy.k or 0)
+        return Decision(plan, budget, tuple(known), tuple(cautions))
 
     def partition(self, encoded: Encoded, plan: Plan) -> Kept:
         """Groups by the plan's method, of the records that are kept."""
@@ -173,10 +186,11 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             budget=decision.budget,
             seed=plan.seed,
             suppressed=_suppression(plan, draft.kept, table.n),
-            cautions=decision.cautions,
+            cautions=(*decision.exposed, *decision.cautions),
             kind=encoded.source.kind,
             persons=draft.persons,
             source=encoded.source.path,
+            rest=encoded.source.rest,
             sensitive_table=draft.published.sensitive_table,
         )
 

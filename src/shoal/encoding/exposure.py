@@ -1,0 +1,125 @@
+"""What columns that are published as they are give away, in counts and before the work.
+
+Models look at quasi-identifiers only: a plain column is one that nobody else is thought
+to know. Three facts contradict that, and are told with numbers, never with a value:
+it is nearly a key; it tells a quasi-identifier or a sensitive column; and records
+whose plain values fewer than k share, which no release can hide from who knows them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.encoding.classes import class_ids, class_sizes, first_of_each
+from shoal.encoding.table import EncodedTable
+from shoal.encoding.values import distinct_values
+from shoal.policy import Policy
+
+__all__ = ["exposed", "told"]
+
+Keyed = tuple[NDArray[np.int32], int]
+"""Codes of a column and how many codes it has."""
+
+NEARLY_UNIQUE = 0.5
+"""Share of records that are alone with their value from which a column is nearly a key."""
+DETERMINED = 0.9
+"""How much of what a blind guess leaves open a column must tell to determine another."""
+SAMPLE = 20_000
+"""Records that are looked at first: fewer records of a value only make it tell more."""
+
+
+def exposed(source: pa.Table, table: EncodedTable, policy: Policy, k: int) -> list[str]:
+    """One line for each way in which plain columns give people away; no cells."""
+    plain = {name: _keyed(source, name, policy) for name in policy.plain}
+    return list(_lines(plain, table, k))
+
+
+def _keyed(source: pa.Table, name: str, policy: Policy) -> Keyed:
+    distinct = distinct_values(source.column(name), policy.missing)
+    return distinct.codes + 1, len(distinct.values) + 1
+
+
+def _lines(plain: dict[str, Keyed], table: EncodedTable, k: int) -> Iterator[str]:
+    others = _others(table)
+    for name, keyed in plain.items():
+        alone = _below(class_sizes([keyed], table.n), 2)
+        if alone >= NEARLY_UNIQUE * table.n:
+            yield (
+                f"plain column {name!r} is nearly a key: {_share(alone, table.n)} of the records "
+                "are unique by it; drop it, or make it a quasi-identifier"
+            )
+            continue
+        for role, other, codes in others:
+            if (share := told(keyed, codes)) is not None:
+                yield (
+                    f"plain column {name!r} tells {role} {other!r} of {_percent(share)} of the "
+                    "records; drop it, or make it a quasi-identifier"
+                )
+    few = _below(class_sizes(plain.values(), table.n), k) if plain and k > 1 else 0
+    if few:
+        listed = ", ".join(repr(name) for name in plain)
+        yield (
+            f"plain columns break k = {k} for whoever knows them: {_share(few, table.n)} of the "
+            f"records share their values of {listed} with too few"
+        )
+
+
+def _others(table: EncodedTable) -> list[tuple[str, str, Keyed]]:
+    qi = zip([("quasi-identifier", c.name) for c in table.qi], table.codes, strict=True)
+    sensitive = zip(
+        [("sensitive column", c.name) for c in table.sensitive], table.sensitive_codes, strict=True
+    )
+    return [
+        (role, name, (codes, int(codes.max(initial=0)) + 1))
+        for (role, name), codes in (*qi, *sensitive)
+    ]
+
+
+def told(column: Keyed, other: Keyed) -> float | None:
+    """Share of the records whose `other` value follows from `column`; None if too few do."""
+    n = len(column[0])
+    if n > 2 * SAMPLE:
+        some = slice(None, None, n // SAMPLE)
+        few = _guessed((column[0][some], column[1]), (other[0][some], other[1]))
+        if few is None:
+            return None
+    return _guessed(column, other)
+
+
+def _guessed(column: Keyed, other: Keyed) -> float | None:
+    """How often the most frequent `other` value of a record's `column` value is right.
+
+    Of values that occur more than once: the only record of its value tells nothing about
+    others. What the most frequent value of all would get right is not counted as told.
+    """
+    n = len(column[0])
+    sizes = np.bincount(column[0], minlength=column[1])
+    pairs, count = class_ids([column, other], n)
+    value_of_pair = column[0][first_of_each(pairs, count)]
+    most = np.zeros(column[1], dtype=np.int64)
+    np.maximum.at(most, value_of_pair, np.bincount(pairs, minlength=count))
+    repeated = sizes > 1
+    looked_at, right = int(sizes[repeated].sum()), int(most[repeated].sum())
+    if not looked_at:
+        return None
+    blind = int(np.bincount(other[0]).max()) / n
+    share = right / looked_at
+    return share if blind < 1 and share - blind >= DETERMINED * (1 - blind) else None
+
+
+def _below(sizes: NDArray[np.int64], least: int) -> int:
+    """Records in classes with fewer than `least` records."""
+    return int(sizes[sizes < least].sum())
+
+
+def _share(part: int, whole: int) -> str:
+    return _percent(part / whole)
+
+
+def _percent(share: float) -> str:
+    """In whole percents: what is told in public must not depend on one record."""
+    return f"{share:.0%}" if share >= 0.01 else "less than 1%"

@@ -1,0 +1,64 @@
+"""Columns that have no role: nothing is published that nobody asked for.
+
+Whoever releases a table decides about every column. What is left over is an error,
+unless ``rest`` says what becomes of it: dropped, published as it is, or generalised
+as a quasi-identifier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shoal.errors import PolicyError
+from shoal.policy import Policy
+
+__all__ = ["check_names", "left_over", "settled"]
+
+
+def left_over(names: Sequence[str], policy: Policy) -> tuple[str, ...]:
+    """Columns that have no role in the policy, in the table's order."""
+    roles = {*policy.identifier, *policy.qi, *policy.sensitive, *policy.plain, policy.person}
+    return tuple(name for name in names if name not in roles)
+
+
+def settled(names: Sequence[str], policy: Policy) -> Policy:
+    """The policy with a role for every column that goes out, or `PolicyError`.
+
+    Columns that ``rest`` drops stay without a role.
+    """
+    check_names(names, policy)
+    rest = left_over(names, policy)
+    if not rest or policy.rest == "drop":
+        return policy
+    if policy.rest is None:
+        raise PolicyError(_without_a_role(rest))
+    if policy.rest == "qi":
+        return policy.override(qi=(*policy.qi, *rest))
+    return policy.override(plain=(*policy.plain, *rest))
+
+
+def check_names(names: Sequence[str], policy: Policy) -> None:
+    """Every column that the policy mentions is in the table."""
+    known = set(names)
+    mentioned = {
+        **{name: role for role in ("identifier", "qi", "sensitive", "plain")
+           for name in getattr(policy, role)},
+        **({policy.person: "person"} if policy.person else {}),
+        **{name: table for table in ("kind", "order", "weight", "hierarchy", "coarsen")
+           for name in getattr(policy, table)},
+    }  # fmt: skip
+    for name, setting in mentioned.items():
+        if name not in known:
+            listed = ", ".join(names)
+            raise PolicyError(f"{setting}: the table has no column {name!r}; it has {listed}")
+
+
+def _without_a_role(names: Sequence[str]) -> str:
+    one = len(names) == 1
+    columns, have = ("column", "has") if one else ("columns", "have")
+    listed = ", ".join(repr(name) for name in names)
+    return (
+        f"{columns} {listed} {have} no role, and nothing is published unasked: "
+        "name them in qi or identifier, in plain = [...] to publish them as they are, "
+        'or decide for all with rest = "drop", "qi" or "plain" (--rest drop)'
+    )
