@@ -141,7 +141,7 @@ class TestPipeline:
             small(), qi=["id", "b", "c", "same"], k=2, method="attributes", rest="plain"
         )
         assert release.verify().ok
-        found = release.manifest["method"]
+        found = release.record["method"]
         assert found["suppressed"] == ["id", "b"]  # c has more values than b
         assert found["kept"] == ["c", "same"]
         assert release.data.column("id").to_pylist() == ["*"] * 8
@@ -158,11 +158,11 @@ class TestPipeline:
             weight={"b": 3},
             rest="plain",
         )
-        assert release.manifest["method"]["suppressed"] == ["id", "c"]
+        assert release.record["method"]["suppressed"] == ["id", "c"]
 
     def test_nothing_needs_to_be_suppressed(self):
         release = shoal.anonymize(small(), qi=["b", "same"], k=4, method="attributes", rest="plain")
-        assert release.manifest["method"]["suppressed"] == []
+        assert release.record["method"]["suppressed"] == []
         assert release.loss.stars == 0
 
     def test_everything_needs_to_be_suppressed(self):
@@ -218,4 +218,4 @@ class TestEdges:
             ({"qi": ["b"]}, "nothing is suppressed"),
         ]:
             release = shoal.anonymize(table, k=2, method="attributes", **settings_, rest="plain")
-            assert words in release.manifest["method"]["proof"]
+            assert words in release.record["method"]["proof"]

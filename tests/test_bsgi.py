@@ -135,7 +135,7 @@ class TestGuarantee:
             l_reading=reading, recoding=recoding, method="bsgi", rest="plain",
         )  # fmt: skip
         assert release.verify().ok
-        assert release.manifest["method"]["residual_records"] == 700 % 4
+        assert release.record["method"]["residual_records"] == 700 % 4
 
     @pytest.mark.parametrize(
         "models",

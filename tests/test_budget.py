@@ -25,7 +25,7 @@ def people():
 @pytest.mark.parametrize("budget", [0.02, 0.1, 0.3])
 def test_the_k_found_fits_and_the_next_does_not(people, budget):
     release = shoal.anonymize(people, qi=QI, max_loss=budget, rest="plain")
-    found = release.manifest["method"]["budget"]
+    found = release.record["method"]["budget"]
     k = found["k"]
     assert release.policy.k == k
     assert release.verification.class_sizes.min() >= k
@@ -47,7 +47,7 @@ def test_other_models_stay_and_l_can_be_searched(people):
         method="mondrian",
         rest="plain",
     )
-    found = release.manifest["method"]["budget"]
+    found = release.record["method"]["budget"]
     assert found["l"] >= 2
     assert [str(model) for model in release.models] == ["k = 4", f"l = {found['l']} (frequency)"]
     assert release.loss.gcp <= 0.4

@@ -187,7 +187,7 @@ def test_the_cube_of_table_4_needs_no_common_body():
         assert set(Counter(tuple(r[c] for c in known) for r in rows).values()) == {2}
     assert len(naive.classes(rows, "ABC")) == 8  # every record alone on the whole
     assert release.loss.gcp == 0
-    assert release.manifest["method"]["won"] == "layers"
+    assert release.record["method"]["won"] == "layers"
     alone = shoal.anonymize(
         CUBE, reader=PAIRS, k=2, method="butterfly", option={"refine": False}, rest="plain"
     )
@@ -419,7 +419,7 @@ def test_butterflies_lose_far_less_than_the_union_on_a_census():
     bounds = [({}, 0.8), ({"strategy": "paper"}, 1.0), ({"inner": "mondrian"}, 1.0)]
     for option, most in bounds:
         found = shoal.anonymize(census, method="butterfly", option=option, **asked, rest="plain")
-        facts = found.manifest["method"]
+        facts = found.record["method"]
         assert found.loss.gcp == pytest.approx(facts["losses"][facts["won"]], abs=1e-8)
         assert found.loss.gcp <= most * facts["losses"]["union"]  # of the same inner method
     together = shoal.anonymize(census, method="butterfly", collusion_k=2, **asked, rest="plain")

@@ -56,7 +56,7 @@ def test_every_format_verifies(tmp_path: Path, table: Path, name: str) -> None:
     done = shoal("anonymize", table, "-o", out, *ROLES, "-k", 4, "-l", 2)
     assert done.code == 0, done
     assert {path.name for path in tmp_path.iterdir()} == {
-        "people.csv", name, f"{name}.manifest.json",
+        "people.csv", name, f"{name}.manifest.json", f"{name}.record.json",
     }  # fmt: skip
     verified = shoal("verify", out)
     assert (verified.code, verified.err) == (0, "")

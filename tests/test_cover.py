@@ -125,7 +125,7 @@ class TestPipeline:
     def test_the_x_ray_table(self):
         release = release_of(shoal.datasets.xray(), qi=["first", "last", "age", "race"], k=2)
         assert release.verify().ok
-        found = release.manifest["method"]
+        found = release.record["method"]
         assert found["stars"] == release.loss.stars == 10
         assert found["stars_at_least"] == 10
         assert found["factor"] == 1
@@ -134,7 +134,7 @@ class TestPipeline:
     def test_what_is_claimed_is_rounded_up(self):
         rng = np.random.default_rng(5)
         table = pa.table({name: rng.integers(0, 4, 80) for name in "abc"})
-        found = release_of(table, qi=["a", "b", "c"], k=3).manifest["method"]
+        found = release_of(table, qi=["a", "b", "c"], k=3).record["method"]
         assert found["stars"] <= found["factor"] * found["stars_at_least"]
         assert found["factor"] <= found["factor_beforehand"]
         assert f"at most {found['factor']} times the fewest" in found["proof"]
@@ -147,19 +147,19 @@ class TestPipeline:
         )
         release = release_of(table, qi=["a", "b"], sensitive="s", l=2, option={"family": family})
         assert release.verify().ok
-        found = release.manifest["method"]
+        found = release.record["method"]
         assert found["stars"] == release.loss.stars >= found["stars_at_least"]
         assert "factor_beforehand" not in found
 
     def test_where_values_are_generalised_nothing_is_claimed(self):
         release = release_of(pa.table({"a": [1, 2, 3, 4]}), qi=["a"], k=2, recoding="generalise")
         assert release.verify().ok
-        assert "factor" not in release.manifest["method"]
+        assert "factor" not in release.record["method"]
 
     def test_a_table_of_equal_rows_loses_nothing(self):
         release = release_of(pa.table({"a": [1] * 5, "b": [2] * 5}), qi=["a", "b"], k=3)
         assert release.loss.stars == 0
-        assert release.manifest["method"]["factor"] == 1
+        assert release.record["method"]["factor"] == 1
 
 
 class TestEdges:

@@ -17,7 +17,7 @@ from shoal.io.read import read_table
 
 FILES = {
     "people.csv", "shoal.toml", "marital.csv", "country.csv", "release.csv",
-    "release.csv.manifest.json",
+    "release.csv.manifest.json", "release.csv.record.json",
 }  # fmt: skip
 
 

@@ -183,10 +183,11 @@ class TestGap:
     def test_the_bound_is_in_the_manifest_and_in_words(self, patient, monkeypatch):
         release = self.release(monkeypatch, FakeBound(0.05))
         loss = release.loss.gcp  # groups of 4 in a row: 3/39
-        assert release.manifest["loss"]["bound"] == {
+        assert release.record["loss"]["bound"] == {
             "loss": 0.05, "rung": "dual", "resolved": 1.0,
             "gap": pytest.approx(loss / 0.05 - 1, abs=2e-6),
         }  # fmt: skip
+        assert release.manifest["loss"]["bound"] == {"loss": 0.05, "rung": "dual", "gap": 0.54}
         words = "loss (GCP) 0.0769, no release can be below 0.0500: at most 54% from the optimum"
         assert words in repr(release).splitlines()[0]
 
@@ -224,4 +225,5 @@ class TestGap:
         )
         assert release.loss.suppressed_records == 1
         assert asked[-1] == (40, True)  # all records, whatever was suppressed
-        assert release.manifest["loss"]["bound"]["loss"] == 0.001
+        assert release.record["loss"]["bound"]["loss"] == 0.001
+        assert "bound" not in release.manifest["loss"]  # it is of spans that are not released

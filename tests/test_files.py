@@ -219,12 +219,16 @@ def test_written_release_reads_back_equal(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_equal_releases_are_equal_files(tmp_path: Path, name: str) -> None:
-    """No time, no name, no random part in a file."""
+    """No time, no name, no random part in a release; its manifest names the run that wrote it."""
+    manifests = []
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         shoal.anonymize(arrow(), **SETTINGS, rest="plain").write(tmp_path / folder / name)
-    for file in (name, f"{name}.manifest.json"):
-        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+        text = (tmp_path / folder / f"{name}.manifest.json").read_text(encoding="utf-8")
+        manifests.append(json.loads(text))
+    assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    assert manifests[0].pop("generation") != manifests[1].pop("generation")
+    assert manifests[0] == manifests[1]
 
 
 def test_release_that_was_tampered_with_is_not_written(tmp_path: Path) -> None:

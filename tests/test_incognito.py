@@ -193,7 +193,7 @@ class TestLattice:
         source = pa.table({**{name: [1] * 4 for name in names}, "x": [1, 2, 3, 3]})
         release = shoal.anonymize(source, qi=[*names, "x"], k=2, method="incognito", rest="plain")
         assert release.data.column("x").to_pylist() == ["3", "3", "[1,2]", "[1,2]"]
-        assert release.manifest["method"]["nodes"] == 3
+        assert release.record["method"]["nodes"] == 3
         constant = shoal.anonymize(source, qi=names, k=4, method="incognito", rest="plain")
         assert constant.loss.gcp == 0
 
@@ -268,7 +268,7 @@ class TestExamples:
         rows = sorted(zip(*release.data.to_pydict().values(), strict=True))
         assert rows == [("*", "Person", code) for code in ("53703", "53706", "53715") for _ in "12"]
         assert release.loss.gcp == pytest.approx(2 / 3)
-        about = release.manifest["method"]
+        about = release.record["method"]
         assert about["levels"] == {"birthdate": 1, "sex": 1, "zipcode": 0}
         assert (about["minimal_nodes"], about["nodes"]) == (3, 12)
 
@@ -285,7 +285,7 @@ class TestExamples:
         settings = {**SETTINGS, "coarsen": {"zipcode": 1}, "k": 3}
         release = shoal.anonymize(PATIENTS, **settings, method="incognito", rest="plain")
         assert release.verify().ok
-        assert release.manifest["method"]["levels"] == {"birthdate": 1, "sex": 0, "zipcode": 1}
+        assert release.record["method"]["levels"] == {"birthdate": 1, "sex": 0, "zipcode": 1}
         assert release.loss.gcp == pytest.approx(2 / 3)
 
 
@@ -299,6 +299,6 @@ def test_adult(asked) -> None:
         **asked, rest="plain",
     )  # fmt: skip
     assert release.verify().ok
-    about = release.manifest["method"]
+    about = release.record["method"]
     assert about["nodes"] == 2 * 5 * 2 * 3 * 4 * 3 * 3
     assert about["checked"] < about["nodes"] / 10

@@ -1,7 +1,12 @@
-"""A process killed while it writes: the target holds the old release or the new one, whole."""
+"""A process killed while it writes: the target holds the old release or the new one, whole.
+
+Release, manifest and record are of one run, or the next run makes them so; until then it is
+said that they are of different runs.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import signal
@@ -10,12 +15,15 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 import shoal
 from command import files_below
+from shoal.errors import InputError
+from shoal.io.together import all_or_none, lock_path, unfinished
+from shoal.io.write import sha256_of
 
 ROWS = 200_000
 
@@ -86,10 +94,11 @@ for line in sys.stdin:
 
 
 class Written(NamedTuple):
-    """What the target and its manifest hold."""
+    """What the target, its manifest and its record hold, but for the generation of the run."""
 
     release: bytes
-    manifest: bytes
+    manifest: dict[str, Any]
+    record: dict[str, Any]
 
 
 class Stage:
@@ -104,7 +113,11 @@ class Stage:
             )
             self.stored.append(folder / f"k{k}.pickle")
             self.stored[-1].write_bytes(pickle.dumps(release))
-        self.driver = subprocess.Popen(
+        self.driver = self.second_driver()
+
+    def second_driver(self) -> subprocess.Popen[str]:
+        """Another process from which writers are forked."""
+        return subprocess.Popen(
             [sys.executable, "-c", DRIVER, *map(str, self.stored)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -157,46 +170,101 @@ def target(tmp_path: Path) -> Path:
 
 
 def state_of(target: Path) -> Written:
-    return Written(target.read_bytes(), Path(f"{target}.manifest.json").read_bytes())
+    return Written(target.read_bytes(), *(without_run(file) for file in proofs(target)))
 
 
-def put_back(target: Path, state: Written) -> None:
-    target.write_bytes(state.release)
-    Path(f"{target}.manifest.json").write_bytes(state.manifest)
+def proofs(target: Path) -> list[Path]:
+    return [Path(f"{target}.{kind}.json") for kind in ("manifest", "record")]
+
+
+def without_run(file: Path) -> dict[str, Any]:
+    """A manifest or record but for the generation, which is another each time."""
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    del found["generation"]
+    return found
 
 
 def left_over(target: Path) -> list[Path]:
-    """Files beside the target and its manifest; each must be recognisable as unfinished."""
-    finished = {target.name, f"{target.name}.manifest.json"}
+    """Files beside the release's own; each must be recognisable as unfinished."""
+    finished = {target.name, *(file.name for file in proofs(target)), lock_path(target).name}
     others = [path for path in target.parent.iterdir() if path.name not in finished]
     assert all(p.name.startswith(".") and p.name.endswith(".partial") for p in others), others
     return others
 
 
+def of_one_run(target: Path) -> bool:
+    """Whether release, manifest and record were written together."""
+    manifest, record = (json.loads(file.read_text(encoding="utf-8")) for file in proofs(target))
+    same = manifest["generation"] == record["generation"]
+    return bool(same and manifest["release"]["sha256"] == sha256_of(target))
+
+
 def assert_whole(target: Path, old: Written, new: Written) -> Written:
-    """Assert that neither the release nor its manifest is anything but old or new."""
+    """Assert that each file is old or new, and that a mixture is known to be one."""
     state = state_of(target)
-    assert state.release in (old.release, new.release)
-    assert state.manifest in (old.manifest, new.manifest)
+    for found, before, after in zip(state, old, new, strict=True):
+        assert found in (before, after)
+    assert of_one_run(target) or unfinished(target)
     return state
 
 
 def test_killed_at_every_step(stage: Stage, target: Path) -> None:
     """Die just before each request to the file system, until a run gets through."""
     old, new = stage.old_and_new(target)
-    seen = []
+    before = files_below(target.parent)
+    seen, mixed = [], 0
     code = -signal.SIGKILL
     while code == -signal.SIGKILL:
-        assert len(seen) < 40, "it dies of something else"
+        assert len(seen) < 60, "it dies of something else"
         stage.start("step", len(seen) + 1, target)
         code = stage.end()
         seen.append(assert_whole(target, old, new))
-        put_back(target, old)
+        if not of_one_run(target):
+            mixed += 1
+            with pytest.raises(InputError, match="different runs"):
+                shoal.verify(target)
+        if unfinished(target):
+            with all_or_none([target.with_name("other.csv")], lock_beside=target) as (other,):
+                other.write_text("the next run first finishes what was begun")
+            assert of_one_run(target)
+            assert state_of(target) == new
+        for path in target.parent.iterdir():
+            path.unlink()
+        for name, content in before.items():
+            (target.parent / name).write_bytes(content or b"")
     assert code == 0
     assert seen[0] == old
     assert seen[-1] == new
-    assert Written(new.release, old.manifest) in seen, "dead between the two renames"
-    assert left_over(target)
+    assert mixed, "no kill came between the renames"
+
+
+def test_what_dead_processes_left_is_removed(stage: Stage, target: Path) -> None:
+    stage.old_and_new(target)
+    stage.start("SIGKILL", 1, target)
+    assert stage.end() == -signal.SIGKILL
+    strange = target.with_name(f".{target.name}.1234abcd.partial")  # who wrote it is not known
+    strange.write_text("another's")
+    assert len(left_over(target)) > 1
+    pickle.loads(stage.stored[0].read_bytes()).write(target)
+    assert left_over(target) == [strange]
+    assert not lock_path(target).exists()
+
+
+def test_two_writers_take_turns(stage: Stage, target: Path) -> None:
+    """Both write all the time; whenever they are stopped the files are of one run."""
+    other = Stage.__new__(Stage)
+    other.stored, other.driver = stage.stored, stage.second_driver()
+    try:
+        old, new = stage.old_and_new(target)
+        for number in range(12):
+            children = [one.start("forever", 0, target) for one in (stage, other)]
+            time.sleep(0.5 + 0.05 * number)
+            for child in children:
+                os.kill(child, signal.SIGKILL)
+            assert [one.end() for one in (stage, other)] == [-signal.SIGKILL] * 2
+            assert_whole(target, old, new)
+    finally:
+        other.close()
 
 
 @pytest.mark.parametrize("batch", [1, 3])

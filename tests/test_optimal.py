@@ -275,7 +275,7 @@ class TestPapers:
         )  # fmt: skip
         assert release.loss.stars == 6
         assert release.verify().ok
-        said = release.manifest["method"]
+        said = release.record["method"]
         assert said["proof"] == (
             "optimal: no release of this table under these models by suppression "
             "has fewer than 6 stars"
@@ -293,7 +293,7 @@ class TestPapers:
             recoding="generalise",
             rest="plain",
         )
-        assert release.manifest["method"]["solver"] == "matching"
+        assert release.record["method"]["solver"] == "matching"
         assert release.loss.gcp == pytest.approx(7 / 8)
 
 

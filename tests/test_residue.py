@@ -102,7 +102,7 @@ class TestPaper:
             assert release.loss.stars == 8
         assert release.loss.suppressed_tuples == 4
         assert release.loss.stars <= 8
-        facts = release.manifest["method"]
+        facts = release.record["method"]
         assert facts["phase"] == 1
         assert facts["least_suppressed"] == facts["residue_records"] == 4
         assert "no 2-diverse release by suppression suppresses fewer records (4)" in facts["proof"]

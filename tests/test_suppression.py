@@ -207,7 +207,7 @@ def test_who_is_alone_with_everything_is_said_before_the_work(method):
             ALL_DISTINCT, qi=["id", "born"], sensitive="disease", l=2, method=method,
             recoding="suppress", rest="plain",
         )  # fmt: skip
-    assert any("nearly everything" in line for line in release.manifest["notices"])
+    assert any("nearly everything" in line for line in release.record["notices"])
 
 
 def test_the_warning_is_a_notice_on_the_command_line(tmp_path, out):

@@ -169,7 +169,7 @@ def test_through_the_pipeline():
     table = pa.table({"age": [1, 2, 3, 4], "s": [*"xyxy"]})
     release = shoal.anonymize(table, qi=["age"], sensitive="s", l=2, method="tds", rest="plain")
     assert sorted(release.data.column("age").to_pylist()) == ["[1,2]"] * 2 + ["[3,4]"] * 2
-    assert release.manifest["method"]["specialisations"] == 1
+    assert release.record["method"]["specialisations"] == 1
     with pytest.raises(PolicyError, match="recoding"):
         shoal.anonymize(
             table, qi=["age"], sensitive="s", l=2, method="tds", recoding="suppress", rest="plain"

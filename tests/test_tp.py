@@ -174,7 +174,7 @@ class TestModels:
         recoding = data.draw(st.sampled_from([None, "generalise"]))
         release = released(table, method, {"l": l}, ["disease"], **roles, recoding=recoding)
         assert release.verify().ok
-        facts = release.manifest["method"]
+        facts = release.record["method"]
         assert facts["proven"]
         assert facts["phase"] < 3 or l > 2
         literal = any("*" in table.column(name).to_pylist() for name in roles["qi"])
@@ -198,7 +198,7 @@ class TestRefine:
         )
         assert refined.loss.stars < plain.loss.stars
         assert refined.loss.suppressed_tuples <= plain.loss.suppressed_tuples
-        assert refined.manifest["method"]["proof"] == plain.manifest["method"]["proof"]
+        assert refined.record["method"]["proof"] == plain.manifest["method"]["proof"]
 
     def test_groups_are_judged_against_the_whole_table(self):
         """A refiner sees only R; t-closeness is to all records."""

@@ -64,6 +64,6 @@ def anonymize(
         draft = engine.recode(table, everybody, plan)
         verification = engine.verify(draft, plan)
     verification.raise_if_failed()
-    measured = engine.measure(table, draft, verification)
+    measured = engine.measure(table, draft, verification, plan)
     bound = engine.bound(table, draft, plan)
     return engine.release(table, draft, verification, measured, bound, decision)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,14 +17,16 @@ from numpy.typing import NDArray
 from shoal.encoding.classes import class_ids
 from shoal.encoding.values import distinct_values
 from shoal.io.frames import from_arrow
-from shoal.io.paths import check_targets, manifest_path, sensitive_path
-from shoal.io.write import atomic_file, decoded, write_table
+from shoal.io.paths import check_targets, manifest_path, record_path, sensitive_path
+from shoal.io.together import all_or_none
+from shoal.io.write import decoded, write_table
 from shoal.metrics.loss import Loss
 from shoal.models import Model
 from shoal.policy import Policy
 from shoal.summary import as_html, in_words
 from shoal.verification.check import Verification, check_release, check_separated
 from shoal.verification.manifest import manifest_of
+from shoal.verification.record import record_of
 
 if TYPE_CHECKING:
     from shoal.bounds import Bound
@@ -89,14 +91,17 @@ class Release:
     """Kind of each quasi-identifier and sensitive column of the input."""
     seed: int
     """Of everything random in this run. Whoever knows it can replay the run: never publish it."""
-    trees: Mapping[str, str] = field(default_factory=dict)
-    """SHA-256 of the tree of each quasi-identifier that has one."""
+    released_loss: Loss | None = None
+    """Where records were suppressed: the loss relative to the spans and values that are released.
+    It is what is told in public; `loss` is relative to the whole input."""
     bound: Bound | None = None
     """What no release of the table can undercut, where it was worked out."""
     budget: Budget | None = None
     """What ``max_loss`` bought, where it was asked for."""
     suppressed: Suppression | None = None
     """Outliers, where ``max_suppressed`` allowed some."""
+    exposed: tuple[str, ...] = ()
+    """What plain columns give away."""
     cautions: tuple[str, ...] = ()
     """What was said before the work that a user should know."""
     rest: tuple[str, ...] = ()
@@ -105,6 +110,8 @@ class Release:
     persons: NDArray[np.int32] | None = None
     source: Path | None = None
     """The input's file, if it was one, so that it is not overwritten."""
+    source_sha256: str | None = None
+    """Of the input's file, for the record: it must not be published."""
     sensitive_table: pa.Table | None = None
     """Sensitive values by group, where they are published apart (method anatomy)."""
 
@@ -117,6 +124,11 @@ class Release:
     def manifest(self) -> dict[str, Any]:
         """What the release claims about itself, so that anybody can check it."""
         return manifest_of(self)
+
+    @cached_property
+    def record(self) -> dict[str, Any]:
+        """Seed, exact numbers, and how to make it again: to be kept private."""
+        return record_of(self)
 
     @cached_property
     def data(self) -> Any:
@@ -147,8 +159,12 @@ class Release:
         path: str | Path,
         manifest: str | Path | None = None,
         progress: Callable[[float, float], None] | None = None,
+        *,
+        record: str | Path | None = None,
+        keep_record: bool = True,
+        command: Sequence[str] | None = None,
     ) -> Path:
-        """Write the table and its manifest, each whole or not at all.
+        """Write the table, its public manifest and its private record: all, or none.
 
         Parameters
         ----------
@@ -159,26 +175,47 @@ class Release:
             ``<release>.manifest.json``, if not given.
         progress
             Called as ``progress(done, total)`` while writing.
+        record
+            Where the record goes, for nobody else to read; beside the release, as
+            ``<release>.record.json``, if not given.
+        keep_record
+            False: no record is written. Nobody can then make the release again.
+        command
+            The command line by which it was made, for the record.
         """
         target = Path(path)
-        beside = Path(manifest) if manifest is not None else manifest_path(target)
-        check_targets(self.source, target, beside)
-        if self.sensitive_table is not None:
-            check_targets(self.source, sensitive_path(target), beside)
+        proof = Path(manifest) if manifest is not None else manifest_path(target)
+        secret = (Path(record) if record else record_path(target)) if keep_record else None
+        check_targets(self.source, target, proof, secret)
+        apart = sensitive_path(target) if self.sensitive_table is not None else None
+        if apart is not None:
+            check_targets(self.source, apart, proof, secret)
         self.verify().raise_if_failed()  # nothing unverified leaves, not even a changed object
-        complete = json.loads(json.dumps(self.manifest))
-        with ExitStack() as files:  # renamed in reverse order: the proof last
-            proof = files.enter_context(atomic_file(beside))
-            if self.sensitive_table is not None:
-                other = sensitive_path(target)
-                temporary = files.enter_context(atomic_file(other))
-                digest = write_table(self.sensitive_table, temporary, named=other)
-                complete["release"]["sensitive_table"] = {"file": other.name, "sha256": digest}
-            temporary = files.enter_context(atomic_file(target))
-            digest = write_table(self.table, temporary, named=target, progress=progress)
-            complete["release"] |= {"file": target.name, "sha256": digest}
-            proof.write_text(json.dumps(complete, indent=2, ensure_ascii=False) + "\n", "utf-8")
+        targets = [file for file in (proof, secret, apart, target) if file is not None]
+        with all_or_none(targets, lock_beside=target, private=secret) as written:
+            temporary = dict(zip(targets, written, strict=True))
+            files = self._write_tables(target, apart, temporary, progress)
+            run = {"generation": token_hex(16)}
+            _dump(temporary[proof], {**self.manifest, **run}, files)
+            if secret is not None:
+                made = {"command": list(command)} if command else {}
+                _dump(temporary[secret], {**self.record, **run, **made}, files)
         return target
+
+    def _write_tables(
+        self,
+        target: Path,
+        apart: Path | None,
+        temporary: Mapping[Path, Path],
+        progress: Callable[[float, float], None] | None,
+    ) -> dict[str, Any]:
+        """Write what is released; gives the names and hashes of its files."""
+        found: dict[str, Any] = {}
+        if apart is not None and self.sensitive_table is not None:
+            digest = write_table(self.sensitive_table, temporary[apart], named=apart)
+            found["sensitive_table"] = {"file": apart.name, "sha256": digest}
+        digest = write_table(self.table, temporary[target], named=target, progress=progress)
+        return {**found, "file": target.name, "sha256": digest}
 
     def __repr__(self) -> str:
         return in_words(self)
@@ -186,3 +223,9 @@ class Release:
     def _repr_html_(self) -> str:
         """For notebooks: the summary and the first rows."""
         return as_html(self)
+
+
+def _dump(path: Path, claims: Mapping[str, Any], files: Mapping[str, Any]) -> None:
+    """Write a manifest or a record, with the files that it is of."""
+    complete = {**claims, "release": {**claims["release"], **files}}
+    path.write_text(json.dumps(complete, indent=2, ensure_ascii=False) + "\n", "utf-8")

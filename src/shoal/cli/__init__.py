@@ -19,6 +19,7 @@ COMMANDS = {
     "demo": ("shoal.cli.demo:demo", "See a release made and proven in a few seconds."),
     "inspect": ("shoal.cli.inspect:inspect", "Look at a table; propose roles for its columns."),
     "anonymize": ("shoal.cli.anonymize:anonymize", "Turn microdata into a verified release."),
+    "reproduce": ("shoal.cli.reproduce:reproduce", "Make a release again from its record."),
     "verify": ("shoal.cli.verify:verify", "Check a release from its text alone."),
     "sign": ("shoal.cli.sign:sign", "Sign a release, or make keys for it."),
     "join-check": ("shoal.cli.join_check:join_check", "Join releases: does k still hold?"),

@@ -1,13 +1,21 @@
-"""``shoal anonymize``: microdata in, verified release and manifest out."""
+"""``shoal anonymize``: microdata in; verified release, manifest and private record out."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from shoal.cli.output import notice, output_options, print_json, progress_bar, warnings_as_notices
+from shoal.cli.output import (
+    notice,
+    output_options,
+    print_json,
+    progress_bar,
+    warnings_as_notices,
+    what_was_written,
+)
 from shoal.cli.settings import (
     attribute_options,
     column_options,
@@ -54,9 +62,20 @@ FATES = {"drop": "left out", "plain": "published as is", "qi": "quasi-identifier
 @click.option("--keep-order", is_flag=True, help="Keep the input's row order (it can betray).")
 @click.option("--csv-safe", is_flag=True, help="Disarm cells a spreadsheet would run.")
 @click.option("--manifest", type=click.Path(path_type=Path), help="[OUT.manifest.json]")
+@click.option(
+    "--record", type=click.Path(path_type=Path), help="Keep it to yourself. [OUT.record.json]"
+)
+@click.option("--no-record", is_flag=True, help="Write no record: nobody can reproduce it.")
 @output_options
 def anonymize(
-    file: Path, out: Path, manifest: Path | None, quiet: bool, as_json: bool, **options: Any
+    file: Path,
+    out: Path,
+    manifest: Path | None,
+    record: Path | None,
+    no_record: bool,
+    quiet: bool,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Turn the microdata in FILE into a verified release OUT.
 
@@ -69,15 +88,23 @@ def anonymize(
     """
     policy = policy_from(options)
 
-    from shoal.io.paths import check_targets, manifest_path, sensitive_path
+    from shoal.io.paths import check_targets, manifest_path, record_path
     from shoal.pipeline import anonymize as run
     from shoal.verification.manifest import load_manifest
 
     proof = manifest or manifest_path(out)
-    check_targets(file, out, proof)
+    secret = None if no_record else record or record_path(out)
+    check_targets(file, out, proof, secret)
     with warnings_as_notices(quiet) as warned, progress_bar(quiet) as report:
         release = run(file, policy, progress=report)
-        release.write(out, proof, lambda done, total: report("write", done, total))
+        release.write(
+            out,
+            proof,
+            lambda done, total: report("write", done, total),
+            record=secret,
+            keep_record=not no_record,
+            command=("shoal", *sys.argv[1:]),
+        )
     if release.rest:
         notice(f"{FATES[policy.rest or 'drop']}, having no role: {', '.join(release.rest)}", quiet)
     for line in release.manifest["notices"]:
@@ -88,8 +115,7 @@ def anonymize(
     elif not quiet:
         click.echo(repr(release))
         _say_what_the_budget_bought(release.budget)
-        second = f", {sensitive_path(out)}" if release.sensitive_table is not None else ""
-        click.echo(f"wrote {out}{second} and {proof}")
+        click.echo(what_was_written(release, out, proof, secret))
 
 
 def _say_what_the_budget_bought(found: Budget | None) -> None:

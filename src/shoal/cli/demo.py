@@ -79,8 +79,8 @@ class Demo:
 def demo(out: Path, quiet: bool, as_json: bool) -> None:
     """Make up 5,000 people, release them with k = 10 and l = 3, and prove it.
 
-    Writes the table, the policy, the release and its manifest to a directory
-    of its own, and shows the commands that do the same.
+    Writes the table, the policy, the release, its manifest and its record to a
+    directory of its own, and shows the commands that do the same.
     """
     _check_directory(out)
     with progress_bar(quiet) as report:
@@ -94,7 +94,7 @@ def demo(out: Path, quiet: bool, as_json: bool) -> None:
 def make(directory: Path, report: Callable[[str, float, float], None]) -> Demo:
     """Write the demo's files and gather what there is to show."""
     from shoal.explore.inspection import inspect
-    from shoal.io.paths import manifest_path
+    from shoal.io.paths import manifest_path, record_path
     from shoal.io.write import write_table
     from shoal.pipeline import anonymize
     from shoal.verification.files import verify
@@ -122,7 +122,10 @@ def make(directory: Path, report: Callable[[str, float, float], None]) -> Demo:
         proof=proof,
         people=shown,
         companions=companions,
-        files=(table, policy_file, *trees, release_file, manifest_path(release_file)),
+        files=(
+            *(table, policy_file, *trees, release_file),
+            *(manifest_path(release_file), record_path(release_file)),
+        ),
     )
 
 
@@ -244,6 +247,7 @@ def _show(made: Demo) -> None:
     _heading(console, "FILES", f"in {made.directory}")
     console.print("  people.csv   the table    shoal.toml   the policy (marital.csv, country.csv)")
     console.print("  release.csv  the release  release.csv.manifest.json   what it claims")
+    console.print("  release.csv.record.json   seed and exact numbers: keep it to yourself")
     _heading(console, "THE SAME BY HAND", "and then with your own table")
     for command in _commands(made.directory):
         console.print(f"  {command}", markup=False, soft_wrap=True)

@@ -80,7 +80,7 @@ def suggest(
 
 
 def _write(found: Suggestion, out: Path) -> None:
-    from shoal.io.write import atomic_file
+    from shoal.io.together import atomic_file
 
     with atomic_file(out) as temporary:
         found.tree.to_arx_csv(temporary)

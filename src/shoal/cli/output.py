@@ -14,6 +14,7 @@ import click
 
 if TYPE_CHECKING:
     from shoal.progress import Report
+    from shoal.release import Release
 
 __all__ = [
     "check_new_file",
@@ -22,6 +23,7 @@ __all__ = [
     "print_json",
     "progress_bar",
     "warnings_as_notices",
+    "what_was_written",
 ]
 
 PATIENCE = 1.0
@@ -52,6 +54,16 @@ def check_new_file(source: Path, out: Path, what: str, force: bool) -> None:
 def print_json(value: Any) -> None:
     """One JSON document on stdout."""
     click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def what_was_written(release: Release, out: Path, manifest: Path, record: Path | None) -> str:
+    """The files of a release, and which of them is not for publication."""
+    from shoal.io.paths import sensitive_path
+
+    tables = f"{out}, {sensitive_path(out)}" if release.sensitive_table is not None else f"{out}"
+    if record is None:
+        return f"wrote {tables} and {manifest}"
+    return f"wrote {tables}, {manifest} and the record {record}: keep the record to yourself"
 
 
 def notice(text: str, quiet: bool) -> None:

@@ -50,7 +50,7 @@ def init(
     """
     check_new_file(file, out, "policy", force)
     from shoal.explore.inspection import inspect
-    from shoal.io.write import atomic_file
+    from shoal.io.together import atomic_file
 
     with progress_bar(quiet) as report:
         report("read", 0, 1)

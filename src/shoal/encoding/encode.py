@@ -84,8 +84,17 @@ def _encoded(
     return tuple(attributes), codes
 
 
-def attribute_of(name: str, values: Values, policy: Policy) -> tuple[Attribute, Codes]:
+def attribute_of(
+    name: str, values: Values, policy: Policy, grown_of: Values | None = None
+) -> tuple[Attribute, Codes]:
     """A quasi-identifier, from its distinct values alone.
+
+    Parameters
+    ----------
+    name, values, policy
+        The column, its distinct values, and what is declared about it.
+    grown_of
+        Where these are a part of a column's values: all of them, of which its tree is made.
 
     Returns
     -------
@@ -102,7 +111,7 @@ def attribute_of(name: str, values: Values, policy: Policy) -> tuple[Attribute, 
         by_text = np.array(sorted_by_text(values.texts()), dtype=np.int64)
         attribute, code_of_value = _in_order(name, kind, values, by_text, SET)
     else:
-        leaves, code_of_value = _with_hierarchy(name, values, policy)
+        leaves, code_of_value = _with_hierarchy(name, values, policy, grown_of or values)
         attribute, node_of_code = coarsened(leaves, policy.coarsen.get(name, 0))
         code_of_value = with_missing(node_of_code[code_of_value[:-1]], attribute.present)
     return replace(attribute, weight=float(policy.weight.get(name, 1.0))), code_of_value
@@ -149,10 +158,12 @@ def _typed(values: pa.Array, kind: Kind) -> pa.Array:
     return pa.array(parse_numbers(values)[0])
 
 
-def _with_hierarchy(name: str, values: Values, policy: Policy) -> tuple[Attribute, Codes]:
+def _with_hierarchy(
+    name: str, values: Values, policy: Policy, grown_of: Values
+) -> tuple[Attribute, Codes]:
     texts = values.texts()
     spec = policy.hierarchy[name]
-    full = hierarchy_from_spec(spec, texts, column=name, base=policy.base)
+    full = hierarchy_from_spec(spec, grown_of.texts(), column=name, base=policy.base)
     tree = full.restrict(texts, column=name)
     index = {text: i for i, text in enumerate(texts)}
     in_leaf_order = np.array([index[leaf] for leaf in tree.leaves], dtype=np.int64)

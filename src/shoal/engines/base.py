@@ -51,6 +51,8 @@ class Measured(NamedTuple):
     loss: Loss
     class_sizes: NDArray[np.int64]
     """Records that share their published quasi-identifiers."""
+    released: Loss | None = None
+    """Relative to the records that are kept, where some were suppressed."""
 
 
 class Engine(ABC, Generic[Source, Table, Groups, Draft]):
@@ -100,7 +102,9 @@ class Engine(ABC, Generic[Source, Table, Groups, Draft]):
         """
 
     @abstractmethod
-    def measure(self, table: Table, draft: Draft, verification: Verification) -> Measured:
+    def measure(
+        self, table: Table, draft: Draft, verification: Verification, plan: Plan
+    ) -> Measured:
         """What was lost."""
 
     @abstractmethod

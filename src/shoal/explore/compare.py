@@ -161,7 +161,7 @@ def _run(row: Row, encoded: Encoded, plan: Plan, questions: Questions) -> Row:
     draft = engine.recode(encoded, groups, plan)
     verification = engine.verify(draft, plan)
     verification.raise_if_failed()
-    loss = engine.measure(encoded, draft, verification).loss
+    loss = engine.measure(encoded, draft, verification, plan).loss
     apart = groups.outcome.separated
     error = questions.error(draft.recoding, apart)
     return replace(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import OutputError
-from shoal.io.write import atomic_file
+from shoal.io.together import atomic_file
 
 __all__ = ["BOUND", "DIVERGENCES", "Comparison", "Row", "check_target"]
 

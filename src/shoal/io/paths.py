@@ -7,12 +7,17 @@ from pathlib import Path
 from shoal.errors import OutputError, PolicyError
 from shoal.io.read import file_format
 
-__all__ = ["check_targets", "manifest_path", "sensitive_path"]
+__all__ = ["check_targets", "manifest_path", "record_path", "sensitive_path"]
 
 
 def manifest_path(release: Path) -> Path:
     """Where the manifest of a release lies unless said otherwise."""
     return release.with_name(release.name + ".manifest.json")
+
+
+def record_path(release: Path) -> Path:
+    """Where the private record of a release lies unless said otherwise."""
+    return release.with_name(release.name + ".record.json")
 
 
 def sensitive_path(release: Path) -> Path:
@@ -22,21 +27,27 @@ def sensitive_path(release: Path) -> Path:
     return release.with_name(f"{release.name.removesuffix(ending)}.sensitive{ending}")
 
 
-def check_targets(source: Path | None, target: Path, manifest: Path) -> None:
+def check_targets(
+    source: Path | None, target: Path, manifest: Path, record: Path | None = None
+) -> None:
     """Refuse targets that cannot or must not be written, before any work."""
+    beside = {"manifest": manifest, **({"record": record} if record is not None else {})}
     try:
-        _check_targets(source, target, manifest)
+        _check_targets(source, target, beside)
     except OSError as error:  # a name that the system does not accept
         raise OutputError(f"{error.filename}: {error.strerror}") from None
 
 
-def _check_targets(source: Path | None, target: Path, manifest: Path) -> None:
+def _check_targets(source: Path | None, target: Path, beside: dict[str, Path]) -> None:
     if source is not None and _same_file(source, target):
         raise PolicyError(f"{target}: the output is the input; choose another name")
-    if _same_file(manifest, target) or (source is not None and _same_file(source, manifest)):
-        raise PolicyError(f"{manifest}: the manifest needs a file of its own")
+    taken = [target] if source is None else [target, source]
+    for what, path in beside.items():
+        if any(_same_file(path, other) for other in taken):
+            raise PolicyError(f"{path}: the {what} needs a file of its own")
+        taken.append(path)
     file_format(target)
-    for path in (target, manifest):
+    for path in (target, *beside.values()):
         if path.is_dir():
             raise OutputError(f"{path}: is a directory; expected a file name")
         if not path.parent.is_dir():

@@ -1,20 +1,12 @@
-"""Arrow tables into files, whole or not at all.
-
-Everything is written to a temporary file beside the target and renamed when it
-is complete, so that the target name never holds half a release, whatever kills
-the process or fills the disk.
-"""
+"""Arrow tables into files; `shoal.io.together` sees to it that they are whole or not at all."""
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import hashlib
 import io
 import json
-import os
-import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -25,30 +17,13 @@ import pyarrow.compute as pc
 import pyarrow.feather
 import pyarrow.parquet
 
-from shoal.errors import OutputError
 from shoal.io.read import DELIMITERS, file_format
 
-__all__ = ["atomic_file", "decoded", "disarm", "sha256_of", "write_table"]
+__all__ = ["decoded", "disarm", "sha256_of", "write_table"]
 
 BATCH_ROWS = 1 << 16
 Report = Callable[[float, float], None]
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-
-
-@contextlib.contextmanager
-def atomic_file(target: Path) -> Iterator[Path]:
-    """Give a temporary path beside `target`; on success it takes the target's place."""
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
-    try:
-        yield temporary
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    except OSError as error:
-        raise OutputError(f"{target}: cannot be written: {error.strerror or error}") from None
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
 
 
 class _Hashed(io.RawIOBase):

@@ -14,7 +14,7 @@ from typing import Any
 
 from shoal.errors import InputError, OutputError
 from shoal.explore.comparison import Comparison, Row, check_target
-from shoal.io.write import atomic_file
+from shoal.io.together import atomic_file
 
 __all__ = ["ENDINGS", "MEASURES", "check_picture", "frontier", "save"]
 

@@ -26,6 +26,7 @@ from shoal.verification.check import (
 )
 from shoal.verification.claims import about_columns, about_findings, hidden_orders
 from shoal.verification.manifest import checked_manifest, load_manifest, policy_from_manifest
+from shoal.verification.record import of_different_runs
 from shoal.verification.result import Check
 from shoal.verification.signing import check_signature, sign_manifest
 
@@ -80,6 +81,11 @@ def verify(
         raise InputError(f"manifest {named}: lacks 'release'")
     if is_file:
         changed += _digest_differs(Path(release), told, named)
+        if changed and of_different_runs(Path(release), claims):
+            raise InputError(
+                f"{release}: the release and its manifest are of different runs (a write was "
+                "interrupted, or one of them was moved); write the release again"
+            )
         if other := told.get("sensitive_table"):
             sensitive_table = _beside(Path(release), other, named)
             changed += _digest_differs(sensitive_table, other, named)

@@ -1,17 +1,19 @@
 """The manifest: what a release claims, so that anybody can check it.
 
-It holds no cell of the input: values named in the policy (trees, orders) are
-replaced by their hash, and the input itself is not hashed, because whoever
-knows all but one cell could use the hash to confirm a guess of the last.
+It is public, and holds nothing that follows from what is not published: no
+seed, no step of the work, no cell of the input, and no hash of it, of a tree or
+of an order, because whoever knows all but one value could use the hash to
+confirm a guess of the last. What cannot be told without the input, its losses
+and bound, is rounded. The exact numbers are in the private record
+(`shoal.verification.record`).
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -36,11 +38,16 @@ __all__ = [
     "gap_of",
     "load_manifest",
     "manifest_of",
+    "notices",
     "policy_from_manifest",
+    "release_facts",
     "risk_of",
+    "versions",
 ]
 
-FORMAT = 1
+FORMAT = 2
+READABLE = (1, 2)
+"""Formats that can be read: what verification asks for is in the same place in both."""
 SEED_GIVEN = "the seed was given: whoever knows it can replay the run and test guesses about people"
 CHECKED = (
     *("identifier", "qi", "sensitive", "plain", "person", "reader", "collusion_k"),
@@ -50,29 +57,19 @@ CHECKED = (
 )
 """Settings of a policy by which a release is checked; not what it calls missing, because a
 release has nulls there, and a manifest could call any cell missing."""
+LOSS_DIGITS, BOUND_DIGITS = 3, 2
+"""Significant digits of losses, and of the bound and the gap, in what is public."""
 
 
 def manifest_of(release: Release) -> dict[str, Any]:
-    """Everything a release claims about itself, as plain values for JSON."""
-    policy, sizes = release.policy, release.class_sizes
+    """Everything a release claims about itself in public, as plain values for JSON."""
+    sizes = release.class_sizes
     return {
         "format": FORMAT,
-        "versions": {
-            "shoal": __version__,
-            "python": platform.python_version(),
-            **{name: version(name) for name in ("numpy", "numba", "pyarrow")},
-        },
-        "policy": _public_settings(policy, release.trees),
+        "versions": versions(),
+        "policy": _public_settings(release.policy),
         "method": _method(release.method, release.budget),
-        "release": {
-            "records": release.verification.records,
-            "columns": release.table.column_names,
-            "qi": list(release.qi),
-            "layout": policy.layout,
-            "order": "input" if policy.keep_order else "canonical",
-            **({"rest": {policy.rest: list(release.rest)}} if release.rest else {}),
-            **({"suppressed": asdict(release.suppressed)} if release.suppressed else {}),
-        },
+        "release": release_facts(release),
         "kinds": dict(release.kinds),
         "models": [check.to_dict() for check in release.verification.checks],
         "classes": {
@@ -80,34 +77,80 @@ def manifest_of(release: Release) -> dict[str, Any]:
             "smallest": int(sizes.min()),
             "largest": int(sizes.max()),
         },
-        "loss": {**release.loss.to_dict(), **_bound(release.loss, release.bound)},
+        "loss": _loss(release),
         "risk": risk_of(sizes),
-        "notices": [*_notices(release), *release.cautions],
+        "notices": [*notices(release), *release.exposed],
+    }
+
+
+def versions() -> dict[str, str]:
+    """What the release was made with."""
+    return {
+        "shoal": __version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("numpy", "numba", "pyarrow")},
+    }
+
+
+def release_facts(release: Release) -> dict[str, Any]:
+    """What the released table is, as its readers see it."""
+    policy = release.policy
+    return {
+        "records": release.verification.records,
+        "columns": release.table.column_names,
+        "qi": list(release.qi),
+        "layout": policy.layout,
+        "order": "input" if policy.keep_order else "canonical",
+        **({"rest": {policy.rest: list(release.rest)}} if release.rest else {}),
+        **({"suppressed": asdict(release.suppressed)} if release.suppressed else {}),
     }
 
 
 def _method(method: MethodUsed, budget: Budget | None) -> dict[str, Any]:
+    """What was asked of which method; what it met on its way is in the record."""
     return {
         "name": method.name,
         "options": dict(method.options),
         "recoding": method.recoding,
-        **method.facts,
-        **({"proof": method.proof} if method.proof else {}),
-        **({"budget": _bought(budget)} if budget else {}),
+        **({"budget": {"max_loss": budget.max_loss, budget.name: budget.level}} if budget else {}),
     }
 
 
-def _bought(budget: Budget) -> dict[str, Any]:
-    """The level that fits a budget of loss, and what the next would lose."""
-    found: dict[str, Any] = {
-        "max_loss": budget.max_loss,
-        budget.name: budget.level,
-        "loss": round(budget.loss, 9),
-        "trials": budget.trials,
-    }
-    if budget.next_loss is not None:
-        found["next"] = {budget.name: budget.level + 1, "loss": round(budget.next_loss, 9)}
+def _loss(release: Release) -> dict[str, Any]:
+    """Losses relative to what is released, rounded; what can be counted in it as it is."""
+    exact = release.released_loss or release.loss
+    rounded = {name: _significant(value) for name, value in exact.ncp.items()}
+    found = {**exact.to_dict(), "gcp": _significant(exact.gcp), "ncp": rounded}
+    # With records suppressed the bound is of spans and counts that are not released.
+    if release.bound is not None and release.released_loss is None:
+        found["bound"] = _public_bound(exact.gcp, release.bound)
     return found
+
+
+def _significant(number: float, digits: int = LOSS_DIGITS) -> float:
+    return float(f"{number:.{digits - 1}e}")
+
+
+def _unit(number: float, digits: int) -> float:
+    """What the last of so many significant digits of a number counts."""
+    return 10.0 ** (math.floor(math.log10(number)) - digits + 1)
+
+
+def _public_bound(gcp: float, bound: Bound) -> dict[str, Any]:
+    """The bound rounded down, and the gap to it, rounded up, that the rounded numbers prove."""
+    least = _rounded(bound.loss, math.floor) if bound.loss > 0 else 0.0
+    gap: float | None = None
+    if least > 0:
+        loss = _significant(gcp)
+        most = loss + _unit(loss, LOSS_DIGITS) / 2  # the loss may have been rounded down
+        gap = _rounded(most / least - 1, math.ceil)
+    return {"loss": least, "rung": bound.rung, "gap": gap}
+
+
+def _rounded(number: float, way: Callable[[float], int]) -> float:
+    """A positive number to the digits of a bound, down or up."""
+    unit = _unit(number, BOUND_DIGITS)
+    return _significant(way(number / unit) * unit)
 
 
 def risk_of(class_sizes: NDArray[np.int64]) -> dict[str, float]:
@@ -129,25 +172,21 @@ def gap_of(loss: Loss, bound: Bound) -> float | None:
     return max(0.0, math.ceil((loss.gcp / least - 1) * 1e6) / 1e6)
 
 
-def _bound(loss: Loss, bound: Bound | None) -> dict[str, Any]:
-    """What no release can undercut, and the gap to it; rounded so that both stay true."""
-    return {} if bound is None else {"bound": {**bound.to_dict(), "gap": gap_of(loss, bound)}}
-
-
-def _notices(release: Release) -> list[str]:
+def notices(release: Release) -> list[str]:
+    """What readers of the release should know."""
     policy = release.policy
-    notices = []
+    found = []
     if release.sensitive_table is not None:
-        notices.append("quasi-identifiers are exact: who is in the table is not protected")
+        found.append("quasi-identifiers are exact: who is in the table is not protected")
     if release.seed_given:
-        notices.append(SEED_GIVEN)
+        found.append(SEED_GIVEN)
     if policy.keep_order:
-        notices.append("rows keep the input's order, which can betray who they are")
+        found.append("rows keep the input's order, which can betray who they are")
     if policy.person is not None:
-        notices.append("models count persons; the release does not say whose record is whose")
+        found.append("models count persons; the release does not say whose record is whose")
     if release.suppressed is not None and not release.suppressed.records:
-        notices.append(_why_none_is_suppressed(policy))
-    return notices
+        found.append(_why_none_is_suppressed(policy))
+    return found
 
 
 def _why_none_is_suppressed(policy: Policy) -> str:
@@ -156,18 +195,20 @@ def _why_none_is_suppressed(policy: Policy) -> str:
     return "no record was suppressed: it would not lower the loss"
 
 
-def _public_settings(policy: Policy, trees: Mapping[str, str]) -> dict[str, Any]:
+def _public_settings(policy: Policy) -> dict[str, Any]:
+    """The policy without its seed, and of trees and orders only where they come from.
+
+    A tree or an order may have been made of the values that occur: neither it
+    nor a hash of it, against which guesses could be tried, is published.
+    """
     settings = policy.settings()
     settings.pop("seed", None)  # with it anybody could replay the run on guesses
     for name in settings.get("hierarchy", {}):
         spec = policy.hierarchy[name]
-        settings["hierarchy"][name] = {
-            "from": Path(spec).name if isinstance(spec, str) else next(iter(spec), "tree"),
-            "sha256": trees.get(name),
-        }
-    for name, values in settings.get("order", {}).items():
-        digest = hashlib.sha256("\n".join(values).encode()).hexdigest()
-        settings["order"][name] = {"values": len(values), "sha256": digest}
+        came = Path(spec).name if isinstance(spec, str) else next(iter(spec), "tree")
+        settings["hierarchy"][name] = {"from": came}
+    for name in settings.get("order", {}):
+        settings["order"][name] = {"from": "list"}
     return settings
 
 
@@ -185,8 +226,8 @@ def load_manifest(path: Path) -> dict[str, Any]:
 
 def checked_manifest(manifest: Any, named: str) -> dict[str, Any]:
     """The manifest, if it is one that this version of Shoal can read."""
-    if not isinstance(manifest, Mapping) or manifest.get("format") != FORMAT:
-        raise InputError(f"manifest {named}: not a Shoal manifest of format {FORMAT}")
+    if not isinstance(manifest, Mapping) or manifest.get("format") not in READABLE:
+        raise InputError(f"manifest {named}: not a Shoal manifest of format 1 or {FORMAT}")
     return dict(manifest)
 
 

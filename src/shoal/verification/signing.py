@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import InputError, OutputError, PolicyError
-from shoal.io.write import atomic_file
+from shoal.io.together import atomic_file
 
 __all__ = ["check_signature", "new_key", "public_path", "sign_manifest", "signature_path"]
 

@@ -15,6 +15,7 @@ from shoal.encoding.encode import encode
 from shoal.encoding.exposure import exposed
 from shoal.encoding.publish import Published, publish
 from shoal.encoding.recode import RecodedColumn
+from shoal.encoding.released_span import by_what_is_kept
 from shoal.encoding.rest import left_over, settled
 from shoal.encoding.table import EncodedTable, Recoding
 from shoal.engines.base import Decision, Engine, Measured
@@ -24,6 +25,7 @@ from shoal.engines.memory.outliers import Kept, partition_kept, with_stars
 from shoal.engines.memory.partition import partition_eligible, recode_merging_equal_texts
 from shoal.errors import InfeasibleError
 from shoal.io.frames import to_arrow
+from shoal.io.write import sha256_of
 from shoal.metrics.loss import measure
 from shoal.models import check_eligible
 from shoal.plan import Plan
@@ -44,6 +46,8 @@ class Source(NamedTuple):
     """The input's file, if it was one."""
     rest: tuple[str, ...] = ()
     """Columns about which the policy's ``rest`` decided."""
+    sha256: str | None = None
+    """Of that file, for the private record."""
 
 
 class Encoded(NamedTuple):
@@ -73,8 +77,11 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
     def read(self, data: Any, policy: Policy) -> Source:
         """An Arrow table from whatever the caller has."""
         self.report("read", 0, 1)
+        path = Path(data) if isinstance(data, str | Path) else None
         table, kind = to_arrow(data, policy.missing)
-        return Source(table, kind, Path(data) if isinstance(data, str | Path) else None)
+        # What is no regular file, as a pipe, cannot be read twice.
+        digest = sha256_of(path) if path is not None and path.is_file() else None
+        return Source(table, kind, path, sha256=digest)
 
     def settle(self, source: Source, policy: Policy) -> tuple[Source, Policy]:
         """Ask about the columns as soon as their names are known."""
@@ -143,16 +150,21 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             )
         return Kept(encoded.table, partition_eligible(encoded.table, plan, self.report))
 
-    def measure(self, encoded: Encoded, draft: Draft, verification: Verification) -> Measured:
+    def measure(
+        self, encoded: Encoded, draft: Draft, verification: Verification, plan: Plan
+    ) -> Measured:
         """Loss of the release, and the classes that its readers see."""
         self.report("measure", 0, 1)
-        kept, table = draft.kept, encoded.table
+        kept, source = draft.kept, encoded.source.table
         sizes = verification.class_sizes
         if kept.outcome.separated is not None:  # told apart by exact quasi-identifiers
-            sizes = class_sizes(table.columns(), table.n)
+            sizes = class_sizes(kept.table.columns(), kept.table.n)
         stars = [column.starred() for column in draft.recoded]
         loss = measure(kept.table, draft.recoding, sizes, stars, kept.suppressed)
-        return Measured(loss, sizes)
+        if kept.rows is None:
+            return Measured(loss, sizes)
+        own = by_what_is_kept(source, kept.rows, kept.table, draft.recoding, plan.policy)
+        return Measured(loss, sizes, measure(*own, sizes, stars, kept.suppressed))
 
     def bound(self, encoded: Encoded, draft: Draft, plan: Plan) -> Bound | None:
         """A bound for all records, whatever was suppressed; none for exact quasi-identifiers."""
@@ -181,16 +193,18 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             method=_method_used(plan, draft.kept),
             class_sizes=measured.class_sizes,
             kinds=table.codebook.kinds,
-            trees=table.codebook.trees,
+            released_loss=measured.released,
             bound=bound,
             budget=decision.budget,
             seed=plan.seed,
             suppressed=_suppression(plan, draft.kept, table.n),
-            cautions=(*decision.exposed, *decision.cautions),
+            exposed=decision.exposed,
+            cautions=decision.cautions,
             kind=encoded.source.kind,
             persons=draft.persons,
             source=encoded.source.path,
             rest=encoded.source.rest,
+            source_sha256=encoded.source.sha256,
             sensitive_table=draft.published.sensitive_table,
         )
 

@@ -1,0 +1,90 @@
+"""``shoal reproduce``: the same bytes again, from a release's record and its input."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shoal.cli.output import notice, output_options, print_json, progress_bar, warnings_as_notices
+from shoal.errors import InputError, VerificationError
+
+if TYPE_CHECKING:
+    from shoal.release import Release
+
+
+@click.command(short_help="Make a release again from its record.")
+@click.argument("record", type=click.Path(path_type=Path))
+@click.argument("file", metavar="INPUT", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--out", required=True, type=click.Path(path_type=Path), help="The release to write."
+)
+@output_options
+def reproduce(record: Path, file: Path, out: Path, quiet: bool, as_json: bool) -> None:
+    """Make the release of RECORD again from its INPUT: the same bytes.
+
+    OUT is written with its manifest and record, only if it is the same release.
+    Give it the ending of the first one. A search that was limited by time
+    depends on the clock and cannot be promised to end at the same release.
+
+    \b
+    shoal reproduce release.csv.record.json people.csv -o again.csv
+
+    Exit code 1 if another release came out.
+    """
+    from shoal.io.paths import check_targets, manifest_path, record_path
+    from shoal.pipeline import anonymize
+    from shoal.verification.manifest import versions
+    from shoal.verification.record import load_record, policy_from_record
+
+    known = load_record(record)
+    policy = policy_from_record(known, record)
+    check_targets(file, out, manifest_path(out), record_path(out))
+    _check_input(known, file, record)
+    if known.get("versions") != versions():
+        notice("made with other versions: the bytes may differ", quiet)
+    if isinstance(known.get("reproducible"), str):
+        notice(known["reproducible"], quiet)
+    with warnings_as_notices(quiet=True), progress_bar(quiet) as report:
+        release = anonymize(file, policy, progress=report)
+        _check_bytes(release, out, known, record)
+        release.write(out, command=("shoal", *sys.argv[1:]))
+    if as_json:
+        print_json({"file": str(out), "same": True, "sha256": known["release"]["sha256"]})
+    elif not quiet:
+        click.echo(f"wrote {out}: the same bytes as {known['release']['file']}")
+
+
+def _check_input(known: dict[str, Any], file: Path, record: Path) -> None:
+    from shoal.io.write import sha256_of
+
+    made_of = known.get("input", {}).get("sha256")
+    if made_of is None:
+        raise InputError(
+            f"record {record}: the release was made of a table in memory, not of a file; "
+            "make it again in Python with its seed"
+        )
+    if file.is_file() and sha256_of(file) != made_of:
+        raise InputError(
+            f"{file}: is not the input of record {record} (SHA-256 differs); "
+            f"it was {known['input'].get('file')}"
+        )
+
+
+def _check_bytes(release: Release, out: Path, known: dict[str, Any], record: Path) -> None:
+    """Nothing is written unless it is the release that was written before."""
+    from shoal.io.write import write_table
+
+    asked = known.get("release", {})
+    made = [(release.table, asked.get("sha256"))]
+    if release.sensitive_table is not None:
+        made.append((release.sensitive_table, asked.get("sensitive_table", {}).get("sha256")))
+    for table, digest in made:
+        if write_table(table, Path(os.devnull), named=out) != digest:
+            raise VerificationError(
+                f"{out}: not the release of record {record}: the bytes differ, nothing was "
+                f"written; give the ending of {asked.get('file')} and the versions of the record"
+            )
