@@ -29,7 +29,7 @@ def test_unknown_column(tmp_path: Path, table: Path, out: Path, role: str) -> No
     assert_refused(
         tmp_path, "anonymize", table, "-o", out,
         "--rest", "plain", *roles, f"--{role}", "wage", "-k", 2,
-        says=(role, "'wage'", "age, zip"),
+        says=(role, "'wage'", "it has", "4 others" if roles else "5 columns"),
     )  # fmt: skip
 
 
@@ -182,22 +182,22 @@ def hierarchy_refused(
 
 
 def test_values_that_a_hierarchy_does_not_cover(tmp_path: Path, table: Path) -> None:
-    missing = ("'1001'", "'1002'", "'1003'", "'1004'", "'1005'")
-    hierarchy_refused(tmp_path, table, "1000;10;*\n999;9;*\n", "'zip'", *missing)
+    told = ("'zip'", "6 values are not in", "texts of 4 characters")
+    hierarchy_refused(tmp_path, table, "1000;10;*\n999;9;*\n", *told)
 
 
-def test_at_most_five_uncovered_values_are_named(tmp_path: Path, table: Path) -> None:
+def test_uncovered_values_are_not_shown(tmp_path: Path, table: Path) -> None:
     file = written(tmp_path / "zip.csv", "999;9;*\n")
     line = assert_refused(
         tmp_path, "anonymize", table, "-o", tmp_path / "out.csv", *ROLES, "-k", 2,
-        "--hierarchy", f"zip={file}", says=("'1000'", "'1004'"),
+        "--hierarchy", f"zip={file}", says=("7 values",),
     )  # fmt: skip
-    assert "1005" not in line
+    assert "100" not in line
 
 
 def test_hierarchy_that_is_not_a_tree(tmp_path: Path, table: Path) -> None:
     text = "1000;a;b;*\n1001;a;c;*\n"
-    hierarchy_refused(tmp_path, table, text, "not a tree", "'a'", "line 2")
+    hierarchy_refused(tmp_path, table, text, "not a tree", "line 1", "line 2")
 
 
 def test_hierarchy_with_two_roots(tmp_path: Path, table: Path) -> None:

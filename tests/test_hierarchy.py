@@ -250,19 +250,19 @@ def test_travels_by_pickle_and_prints():
         ([("a", "", "*")], r"h \(line 1\): label 2 is empty"),
         (
             [("a", "A", "*"), ("a", "B", "*")],
-            r"leaf 'a' twice with different paths: a;A;\* \(line 1\) and a;B;\* \(line 2\)",
+            "h lists a leaf twice with different paths: lines 1 and 2",
         ),
         (
             [("a", "*"), ("b", "all")],
-            r"h has two roots: '\*' \(line 1\) and 'all' \(line 2\)",
+            r"h has two roots \(line 1, column 2: '\*'; line 2, column 2: a text of 3 characters\)",
         ),
         (
             [("a", "X", "A", "*"), ("b", "X", "B", "*")],
-            r"h is not a tree: 'X' \(line 2\) has parents 'A' and 'B'",
+            r"h is not a tree: one label has two parents \(line 1, column 3: .*; line 2",
         ),
         (
             [("1", "1", "*"), ("2", "1", "*"), ("3", "2", "*")],
-            "label '2' stands for two nodes, one above '2' and one above '3'",
+            r"one label \(a text of 1 character\) stands for two nodes, one of them in column 2",
         ),
     ],
 )
@@ -283,8 +283,7 @@ def test_values_that_are_not_covered():
     with pytest.raises(HierarchyError) as error:
         tree.restrict(["Italy", *"gfedcba"], "country")
     assert str(error.value) == (
-        "column 'country': 7 values are not in hierarchy countries.csv: "
-        "'a', 'b', 'c', 'd', 'e', ..."
+        "column 'country': 7 values are not in hierarchy countries.csv: texts of 1 character"
     )
     with pytest.raises(HierarchyError, match="1 value is not in"):
         tree.restrict(["Narnia"], "country")
@@ -415,7 +414,7 @@ def test_intervals_that_make_no_sense(options, message):
 
 
 def test_intervals_need_numbers():
-    with pytest.raises(HierarchyError, match="expected numbers, got 'nan', 'x'"):
+    with pytest.raises(HierarchyError, match="expected numbers, got 'nan', a text of 1 character"):
         intervals(["1", "x", "nan"], widths=[10])
     with pytest.raises(HierarchyError, match="too large"):
         intervals(["1e999999"], widths=[1])
@@ -459,11 +458,11 @@ def test_groups():
     tree = groups(["a", "c"], {"early": ["a", "b"], "late": ["c"]})
     assert paths(tree)["c"] == ("late", "*")
     assert paths(groups(["a", "z"], {"early": ["a"]}, other="rest"))["z"] == ("rest", "*")
-    with pytest.raises(HierarchyError, match=r"7 values are in no group: 'b', .* 'f', \.\.\."):
+    with pytest.raises(HierarchyError, match="7 values are in no group: texts of 1 character"):
         groups("abcdefgh", {"early": ["a"]})
     with pytest.raises(HierarchyError, match="group 'early' must be a list"):
         groups(["a"], {"early": "a"})
-    with pytest.raises(HierarchyError, match="leaf 'a' twice"):
+    with pytest.raises(HierarchyError, match="a leaf twice with different paths: 'a'"):
         groups(["a"], {"early": ["a"], "late": ["a"]})
 
 
@@ -502,7 +501,10 @@ def test_specs(tmp_path, spec, values, path):
         ({"intervals": {"width": 3}}, "unknown option 'width'; allowed are widths, breaks, origin"),
         ({"intervals": [10]}, "expected a table with widths or breaks or origin, got list"),
         ({"groups": ["x"]}, "expected label = .*, got list"),
-        ({"tree": ["y"]}, "column 'c': 1 value is not in hierarchy tree of column 'c': 'x'"),
+        (
+            {"tree": ["y"]},
+            "column 'c': 1 value is not in hierarchy tree of .*: a text of 1 c",
+        ),
     ],
 )
 def test_specs_that_mean_nothing(tmp_path, spec, message):

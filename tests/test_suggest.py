@@ -261,7 +261,7 @@ def test_a_policy_says_what_to_compare_by(farm):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--column", "nothing"], ("no column 'nothing'", "disease")),
+        (["--column", "nothing"], ("no column 'nothing'", "columns")),
         (["--column", "age", "--levels", "1"], ("at least 2", "got 1")),
         (["--column", "name", "--identifier", "name"], ("'name' is identifier",)),
         (["--column", "note", "--qi", "note"], ("no other column",)),

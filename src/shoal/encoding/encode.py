@@ -105,7 +105,7 @@ def attribute_of(
     if kind in {"numeric", "date"}:
         attribute, code_of_value = _measured(name, kind, values)
     elif kind == "ordinal":
-        ranked = ranking(name, values, policy.order.get(name), show_cells=True)
+        ranked = ranking(name, values, policy.order.get(name))
         attribute, code_of_value = _in_order(name, kind, values, ranked, SPAN)
     elif name not in policy.hierarchy or not len(values.values):
         by_text = np.array(sorted_by_text(values.texts()), dtype=np.int64)
@@ -119,7 +119,7 @@ def attribute_of(
 
 def _measured(name: str, kind: Kind, values: Values) -> tuple[Attribute, Codes]:
     """Numeric and date: codes in value order; texts of one number are one value."""
-    amounts = amounts_of(name, kind, values, show_cells=True)
+    amounts = amounts_of(name, kind, values)
     unique, inverse = np.unique(amounts, return_inverse=True)
     texts = values.texts()
     # Of several texts of one number (1, 1.0) the shortest is published.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shoal.errors import PolicyError
+from shoal.errors import PolicyError, no_column
 from shoal.policy import Policy
 
 __all__ = ["check_names", "left_over", "settled"]
@@ -49,8 +49,7 @@ def check_names(names: Sequence[str], policy: Policy) -> None:
     }  # fmt: skip
     for name, setting in mentioned.items():
         if name not in known:
-            listed = ", ".join(names)
-            raise PolicyError(f"{setting}: the table has no column {name!r}; it has {listed}")
+            raise PolicyError(f"{setting}: {no_column(name, names, mentioned, 'the table')}")
 
 
 def _without_a_role(names: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from shoal.errors import InputError, PolicyError
+from shoal.errors import InputError, PolicyError, unknown
 from shoal.kernels.grouping import mark_used
 from shoal.policy import Kind, Policy
 
@@ -217,11 +217,8 @@ def kind_of(name: str, distinct: Values, policy: Policy) -> Kind:
     return guess_kind(distinct.values)[0]
 
 
-def amounts_of(name: str, kind: Kind, distinct: Values, show_cells: bool) -> NDArray[Any]:
-    """The number or day behind each distinct value; an error names the column.
-
-    `show_cells` is False for sensitive columns, whose cells no error may show.
-    """
+def amounts_of(name: str, kind: Kind, distinct: Values) -> NDArray[Any]:
+    """The number or day behind each distinct value; an error names the column, and no cell."""
     if not len(distinct.values):  # all missing: of any kind
         return np.zeros(0, dtype=np.int64)
     if kind == "date":
@@ -231,34 +228,34 @@ def amounts_of(name: str, kind: Kind, distinct: Values, show_cells: bool) -> NDA
         return days
     numbers, good = parse_numbers(distinct.values)
     if not good.all():
-        texts = distinct.texts()
-        bad = sorted(texts[i] for i in np.flatnonzero(~good))
-        shown = _listed(bad) if show_cells else f"{len(bad)} values that are not"
+        bad = np.flatnonzero(~good)
         raise InputError(
-            f"column {name!r}: expected finite numbers; got {shown}"
+            f"column {name!r}: expected finite numbers; got {_told(distinct, bad)}"
             " (say what means missing, or declare another kind)"
         )
     return numbers
 
 
-def ranking(
-    name: str, distinct: Values, order: Sequence[str] | None, show_cells: bool
-) -> NDArray[np.int64]:
+def ranking(name: str, distinct: Values, order: Sequence[str] | None) -> NDArray[np.int64]:
     """Indices of the distinct values from the lowest to the highest rank."""
     texts = distinct.texts()
     if order is None:
         return np.array(sorted_by_text(texts), dtype=np.int64)
     rank = {text: position for position, text in enumerate(order)}
-    unknown = sorted(text for text in texts if text not in rank)
-    if unknown:
-        shown = f": {_listed(unknown)}" if show_cells else ""
-        raise PolicyError(f"order of {name!r}: {len(unknown)} values are not in it{shown}")
+    strange = np.array([i for i, text in enumerate(texts) if text not in rank], dtype=np.int64)
+    if len(strange):
+        told = _told(distinct, strange)
+        raise PolicyError(f"order of {name!r}: {len(strange)} values are not in it: {told}")
     return np.array(sorted(range(len(texts)), key=lambda i: rank[texts[i]]), dtype=np.int64)
 
 
-def _listed(texts: list[str]) -> str:
-    more = f" and {len(texts) - 5} more" if len(texts) > 5 else ""
-    return ", ".join(repr(text) for text in texts[:5]) + more
+def _told(distinct: Values, indices: NDArray[np.int64]) -> str:
+    """Some values as errors may tell them: by length, and by the first record that has one."""
+    texts = distinct.texts()
+    told = unknown([texts[i] for i in indices])
+    if not isinstance(distinct, Distinct):
+        return told
+    return f"{told}, first in record {int(np.argmax(np.isin(distinct.codes, indices))) + 1}"
 
 
 def sorted_by_text(texts: list[str]) -> list[int]:
@@ -297,16 +294,14 @@ def rank_values(name: str, distinct: Values, kind: Kind, order: Sequence[str] | 
     missing = distinct.has_missing
     numbers: NDArray[np.float64] | None = None
     if kind in {"numeric", "date"}:
-        amounts, inverse = np.unique(
-            amounts_of(name, kind, distinct, show_cells=False), return_inverse=True
-        )
+        amounts, inverse = np.unique(amounts_of(name, kind, distinct), return_inverse=True)
         ranks = inverse
         first = np.zeros(len(amounts), dtype=np.int64)
         first[inverse[::-1]] = np.arange(len(inverse))[::-1]
         if kind == "numeric":
             numbers = np.append(amounts.astype(np.float64), [np.nan] * missing)
     else:
-        first = ranking(name, distinct, order, show_cells=False)
+        first = ranking(name, distinct, order)
         ranks = ranks_of(first)
     texts = distinct.texts()
     labels: list[str | None] = [texts[i] for i in first]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from shoal.encoding.cooccurrence import Company, company, profiles
 from shoal.encoding.values import Distinct, amounts_of, distinct_values, kind_of, sorted_by_text
-from shoal.errors import InputError, PolicyError
+from shoal.errors import InputError, PolicyError, no_column
 from shoal.explore.inspection import inspect
 from shoal.hierarchy import Hierarchy
 from shoal.hierarchy.suggest import (
@@ -97,7 +97,7 @@ def suggest(
     source = f"suggestion for {column!r}"
     texts, counts = distinct.texts(), _counts(distinct)
     if kind == "numeric":
-        amounts = amounts_of(column, kind, distinct, show_cells=True)
+        amounts = amounts_of(column, kind, distinct)
         return Suggestion(column, kind, tree_of_numbers(texts, amounts, counts, levels, source), ())
     if kind == "date":
         return Suggestion(column, kind, tree_of_dates(texts, levels, source), ())
@@ -114,8 +114,8 @@ def suggest(
 def _check(table: pa.Table, column: str, policy: Policy) -> None:
     for name in (column, *policy.qi):
         if name not in table.column_names:
-            listed = ", ".join(table.column_names)
-            raise PolicyError(f"column: the table has no column {name!r}; it has {listed}")
+            told = no_column(name, table.column_names, (column, *policy.qi), "the table")
+            raise PolicyError(f"column: {told}")
     hidden = dict.fromkeys(policy.identifier, "identifier")
     hidden |= dict.fromkeys(policy.sensitive, "sensitive")
     hidden |= {policy.person: "person"} if policy.person else {}
@@ -172,9 +172,7 @@ def _company(table: pa.Table, name: str, present: NDArray[np.int64], policy: Pol
     ranks = np.arange(size)
     measured = kind in {"numeric", "date"}
     if measured:
-        ranks[np.argsort(amounts_of(name, kind, other, show_cells=False), kind="stable")] = (
-            np.arange(size)
-        )
+        ranks[np.argsort(amounts_of(name, kind, other), kind="stable")] = np.arange(size)
     else:
         ranks[np.array(sorted_by_text(other.texts()), dtype=np.int64)] = np.arange(size)
     codes = np.append(ranks, size)[other.codes[present]]  # a missing value (-1) is the last code

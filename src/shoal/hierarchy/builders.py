@@ -8,8 +8,8 @@ from decimal import Context, Decimal, InvalidOperation, localcontext
 from itertools import pairwise
 from typing import Any
 
-from shoal.errors import HierarchyError
-from shoal.hierarchy.rows import NUMBER, quoted, tree_rows
+from shoal.errors import HierarchyError, unknown
+from shoal.hierarchy.rows import NUMBER, tree_rows
 from shoal.hierarchy.tree import Hierarchy
 
 __all__ = ["dates", "groups", "intervals", "prefixes"]
@@ -51,7 +51,7 @@ def intervals(
     leaves = sorted(set(values))
     strange = [value for value in leaves if not NUMBER.fullmatch(value)]
     if strange:
-        raise HierarchyError(f"{source}: expected numbers, got {quoted(strange)}")
+        raise HierarchyError(f"{source}: expected numbers, got {unknown(strange)}")
     whole = all(value.lstrip("+-").isdigit() for value in leaves)
     with localcontext(_EXACT):
         if widths is not None:
@@ -215,8 +215,8 @@ def dates(
         What error messages call the tree.
     """
     known = list(_DATE_LEVELS)
-    unknown = [level for level in _listed(levels, "levels", source) if level not in known]
-    if unknown or [level for level in known if level in levels] != list(levels):
+    strange = [level for level in _listed(levels, "levels", source) if level not in known]
+    if strange or [level for level in known if level in levels] != list(levels):
         raise HierarchyError(
             f"{source}: levels must be some of {', '.join(known)}, from fine to coarse, "
             f"got {', '.join(map(str, levels))}"
@@ -224,7 +224,7 @@ def dates(
     days = {value: _day(value) for value in sorted(set(values))}
     strange = [value for value, day in days.items() if day is None]
     if strange:
-        raise HierarchyError(f"{source}: expected dates as 2024-03-05, got {quoted(strange)}")
+        raise HierarchyError(f"{source}: expected dates as 2024-03-05, got {unknown(strange)}")
     rows = [
         (value, *(_DATE_LEVELS[level](day) for level in levels), "*")
         for value, day in days.items()
@@ -275,6 +275,6 @@ def groups(
     rows = tree_rows(groups, "*", source)
     rest = sorted(set(values).difference(row[0] for row in rows))
     if rest and other is None:
-        raise HierarchyError(f"{source}: {len(rest)} values are in no group: {quoted(rest)}")
+        raise HierarchyError(f"{source}: {len(rest)} values are in no group: {unknown(rest)}")
     rows += [(value, str(other), "*") for value in rest]
     return Hierarchy._checked(rows, None, source)

@@ -5,24 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import HierarchyError
+from shoal.errors import HierarchyError, unknown
 
-__all__ = ["NUMBER", "Row", "check_tree", "in_tree_order", "quoted", "read_arx", "tree_rows"]
+__all__ = ["NUMBER", "Row", "check_tree", "in_tree_order", "read_arx", "tree_rows"]
 
 Row = tuple[str, ...]
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?", re.ASCII)
-
-
-def quoted(values: Collection[str], limit: int = 5) -> str:
-    """The first few values in sorted order, as messages show them."""
-    shown = ", ".join(repr(value) for value in sorted(values)[:limit])
-    return f"{shown}, ..." if len(values) > limit else shown
 
 
 def check_tree(rows: Sequence[Row], lines: Sequence[int] | None, source: str) -> None:
@@ -37,28 +31,35 @@ def check_tree(rows: Sequence[Row], lines: Sequence[int] | None, source: str) ->
     def at(i: int) -> str:
         return "" if lines is None else f" (line {lines[i]})"
 
+    def label(i: int, level: int) -> str:
+        """A label of the policy as it is; of a file, which may be the wrong one, its place."""
+        if lines is None:
+            return repr(rows[i][level])
+        return f"line {lines[i]}, column {level % len(rows[i]) + 1}: {unknown([rows[i][level]])}"
+
     _check_shape(rows, at, source)
     path_of: dict[str, int] = {}
     for i, row in enumerate(rows):
         first = path_of.setdefault(row[0], i)
         if rows[first] != row:
             raise HierarchyError(
-                f"{source} lists leaf {row[0]!r} twice with different paths: "
-                f"{';'.join(rows[first])}{at(first)} and {';'.join(row)}{at(i)}"
+                f"{source} lists a leaf twice with different paths"
+                + (f": {row[0]!r}" if lines is None else f": lines {lines[first]} and {lines[i]}")
             )
         if row[-1] != rows[0][-1]:
             raise HierarchyError(
-                f"{source} has two roots: {rows[0][-1]!r}{at(0)} and {row[-1]!r}{at(i)}; "
+                f"{source} has two roots ({label(0, -1)}; {label(i, -1)}): "
                 "every row must end with the same label"
             )
     for level in range(1, len(rows[0]) - 1):
-        parent_of: dict[str, str] = {}
+        first_of: dict[str, int] = {}
         for i, row in enumerate(rows):
-            parent = parent_of.setdefault(row[level], row[level + 1])
-            if parent != row[level + 1]:
+            first = first_of.setdefault(row[level], i)
+            if rows[first][level + 1] != row[level + 1]:
+                one = repr(row[level]) if lines is None else "one label"
                 raise HierarchyError(
-                    f"{source} is not a tree: {row[level]!r}{at(i)} has parents "
-                    f"{parent!r} and {row[level + 1]!r}"
+                    f"{source} is not a tree: {one} has two parents "
+                    f"({label(first, level + 1)}; {label(i, level + 1)})"
                 )
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shoal.errors import HierarchyError, OutputError
-from shoal.hierarchy.rows import Row, check_tree, in_tree_order, quoted, read_arx, tree_rows
+from shoal.errors import HierarchyError, OutputError, unknown
+from shoal.hierarchy.rows import Row, check_tree, in_tree_order, read_arx, tree_rows
 
 __all__ = ["Hierarchy"]
 
@@ -145,9 +145,8 @@ class Hierarchy:
                 inner = spans.get(label, (start, start))
                 if not start <= inner[0] <= inner[1] < stop:
                     raise HierarchyError(
-                        f"{self.source}: label {label!r} stands for two nodes, one above "
-                        f"{self.leaves[inner[0]]!r} and one above {self.leaves[start]!r}; "
-                        "rename one of them"
+                        f"{self.source}: one label ({unknown([label])}) stands for two nodes, "
+                        f"one of them in column {level + 1}; rename one of them"
                     )
                 spans[label] = (start, stop - 1)
         return spans
@@ -165,7 +164,7 @@ class Hierarchy:
         if strange:
             count = "1 value is" if len(strange) == 1 else f"{len(strange)} values are"
             raise HierarchyError(
-                f"column {column!r}: {count} not in hierarchy {self.source}: {quoted(strange)}"
+                f"column {column!r}: {count} not in hierarchy {self.source}: {unknown(strange)}"
             )
         if not wanted:
             raise HierarchyError(f"column {column!r} has no values to put into {self.source}")

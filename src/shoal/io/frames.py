@@ -6,7 +6,6 @@ interface; a path is read as a file.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shoal.errors import InputError
+from shoal.errors import InputError, twice
 from shoal.io.read import read_table
 
 __all__ = ["from_arrow", "to_arrow"]
@@ -72,10 +71,8 @@ def _normalised(table: pa.Table) -> pa.Table:
 
 
 def _reject_duplicates(names: Sequence[str]) -> None:
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        listed = ", ".join(repr(name) for name in twice[:5])
-        raise InputError(f"column names must differ; {listed} occurs more than once")
+    if problem := twice(names):
+        raise InputError(problem)
 
 
 def _plain(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:

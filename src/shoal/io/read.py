@@ -25,7 +25,7 @@ import pyarrow.feather
 import pyarrow.json
 import pyarrow.parquet
 
-from shoal.errors import InputError
+from shoal.errors import InputError, twice
 
 __all__ = ["FORMATS", "file_format", "read_table"]
 
@@ -250,7 +250,7 @@ def _parse_jsonl(path: Path, known: pa.Schema | None = None) -> pa.Table:
 
 def _jsonl_problem(path: Path) -> InputError:
     """Which line is not an object like the others, without quoting it."""
-    kinds: dict[str, str] = {}
+    kinds: dict[str, tuple[str, int]] = {}
     with _open_binary(path) as file:
         for number, line in enumerate(file, start=1):
             if not line.strip():
@@ -261,12 +261,13 @@ def _jsonl_problem(path: Path) -> InputError:
                 return InputError(f"{path}, line {number}: not JSON; expected one object a line")
             if not isinstance(record, dict):
                 return InputError(f"{path}, line {number}: expected a JSON object a line")
-            for name, value in record.items():
+            for place, (name, value) in enumerate(record.items(), start=1):
                 kind = _json_kind(value)
-                if kind and kinds.setdefault(name, kind) != kind:
+                before = kinds.setdefault(name, (kind, number)) if kind else None
+                if before is not None and before[0] != kind:
                     return InputError(
-                        f"{path}, line {number}: {name!r} is {kind} here, {kinds[name]} above; "
-                        "give a name the same type on every line"
+                        f"{path}, line {number}: value {place} is {kind} here, {before[0]} in "
+                        f"line {before[1]}; give a name the same type on every line"
                     )
     if not kinds:
         return InputError(f"{path}: is empty; expected JSON lines")
@@ -288,7 +289,5 @@ def _brief(error: Exception) -> str:
 
 
 def _reject_duplicate_names(path: Path, names: list[str]) -> None:
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        listed = ", ".join(repr(name) for name in twice[:5])
-        raise InputError(f"{path}: column names must differ; {listed} occurs more than once")
+    if problem := twice(names):
+        raise InputError(f"{path}: {problem}")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from shoal.encoding.classes import class_ids, first_of_each
 from shoal.encoding.values import Distinct, distinct_values, guess_kind
-from shoal.errors import InputError, PolicyError
+from shoal.errors import InputError, PolicyError, no_column
 from shoal.io.frames import from_arrow, to_arrow
 from shoal.io.paths import manifest_path
 from shoal.io.write import FORMULA_STARTS
@@ -229,7 +229,8 @@ class Released:
         like = [known for known in names if known.lower() == name.lower()]
         if len(like) == 1:
             return like[0]
-        raise PolicyError(f"query: the release has no column {name!r}; it has {', '.join(names)}")
+        told = names if self.about.manifest is not None else self.about.policy.qi
+        raise PolicyError(f"query: {no_column(name, names, told, 'the release')}")
 
     def judged(self, name: str, tests: Sequence[Test]) -> tuple[NDArray[np.int32], Any]:
         """Which distinct cell each record has in a column, and the cells' profiles."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from shoal.encoding.classes import class_ids
 from shoal.encoding.folding import counted_values, folded_codes
 from shoal.encoding.values import distinct_values, kind_of, parse_numbers
-from shoal.errors import InputError, PolicyError, VerificationError
+from shoal.errors import InputError, PolicyError, VerificationError, no_column
 from shoal.models import (
     ClassHistograms,
     Model,
@@ -69,8 +69,8 @@ def check_release(
     """
     for name in (*qi, *policy.sensitive):
         if name not in released.column_names:
-            listed = ", ".join(released.column_names)
-            raise InputError(f"the release has no column {name!r}; it has {listed}")
+            declared = (*qi, *policy.sensitive)
+            raise InputError(no_column(name, released.column_names, declared, "the release"))
     if not policy.reader:
         return Verification(*_on(released, qi, models, policy, person))
     _, all_together = _on(released, qi, (), policy, person)
