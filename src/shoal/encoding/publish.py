@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.encoding.classes import class_ids
+from shoal.encoding.rebuild import rebuilt
 from shoal.encoding.recode import RecodedColumn, released_columns
 from shoal.encoding.table import Partition
 from shoal.encoding.values import distinct_values
@@ -49,8 +50,13 @@ def publish(
 ) -> Published:
     """The released table, or both tables where sensitive values are `separated` by group."""
     if separated is None:
-        return _in_one_table(source, recoded, policy)
-    return _in_two_tables(source, recoded, separated, policy)
+        drafted = _in_one_table(source, recoded, policy)
+    else:
+        drafted = _in_two_tables(source, recoded, separated, policy)
+    other = drafted.sensitive_table
+    return drafted._replace(
+        table=rebuilt(drafted.table), sensitive_table=None if other is None else rebuilt(other)
+    )
 
 
 def _in_one_table(source: pa.Table, recoded: Sequence[RecodedColumn], policy: Policy) -> Published:

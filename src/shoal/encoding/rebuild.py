@@ -1,0 +1,45 @@
+"""A table from fresh buffers, which hold what it shows and nothing else.
+
+An Arrow column can carry more than its cells: values under its nulls, values of
+its dictionary that no row has any more, and what lies before and behind a
+slice. All of that would go out with a release.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shoal.encoding.values import distinct_values
+
+__all__ = ["rebuilt"]
+
+
+def rebuilt(table: pa.Table) -> pa.Table:
+    """The same cells, in buffers of their own."""
+    return pa.table([_rebuilt(column) for column in table.columns], names=table.column_names)
+
+
+def _rebuilt(column: pa.ChunkedArray) -> pa.Array:
+    if pa.types.is_null(column.type):
+        return pa.nulls(len(column))
+    if pa.types.is_dictionary(column.type):
+        return _with_used_values(column)
+    array = column.combine_chunks()
+    if isinstance(array, pa.ChunkedArray):  # none or several, by the version of Arrow
+        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], column.type)
+    valid = np.asarray(array.is_valid())
+    # Taking by a null index writes zeros; what lies under a null would be copied.
+    place = pa.array(np.cumsum(valid) - 1, mask=~valid)
+    return array.drop_null().take(place)
+
+
+def _with_used_values(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    """The dictionary in the order of its values: it tells neither who is gone nor who came first"""
+    distinct = distinct_values(column, ())
+    in_order = np.asarray(pc.sort_indices(distinct.values))
+    rank = np.zeros(len(in_order) + 1, dtype=np.int32)  # the last, of code -1, is masked
+    rank[in_order] = np.arange(len(in_order), dtype=np.int32)
+    indices = pa.array(rank[distinct.codes], mask=distinct.codes < 0)
+    return pa.DictionaryArray.from_arrays(indices, distinct.values.take(pa.array(in_order)))
