@@ -39,8 +39,7 @@ __all__ = [
 ]
 
 MARKERS = frozenset(
-    ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "-", "--", ".",
-     "inf", "-inf", "Infinity", "-Infinity", "*")
+    ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "-", "--", ".", "*")
 )  # fmt: skip
 """Texts that tell nothing of anybody, and much of what is wrong with a column."""
 LISTED = 5

@@ -150,7 +150,9 @@ def _typed(values: pa.Array, kind: Kind) -> pa.Array:
     if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
         return values
     if kind == "date":
-        for target in (pa.date32(), pa.timestamp("us")):
+        units = ("us", "ns")
+        times = [pa.timestamp(unit, zone) for unit in units for zone in (None, "UTC")]
+        for target in (pa.date32(), *times):
             try:
                 return values.cast(target)
             except pa.ArrowInvalid:

@@ -144,7 +144,10 @@ def tree_rows(tree: Any, root: str, source: str) -> list[Row]:
         raise HierarchyError(
             f"{source}: expected a tree of tables and lists, got {type(tree).__name__}"
         )
-    paths = list(_paths(tree, (root,), source))
+    try:
+        paths = list(_paths(tree, (root,), source))
+    except RecursionError:
+        raise HierarchyError(f"{source}: nested too deep to be a tree of values") from None
     height = max(map(len, paths), default=0)
     return [(path[0],) * (height - len(path)) + path for path in paths]
 

@@ -12,6 +12,8 @@ __all__ = ["check_targets", "manifest_path", "record_path", "sensitive_path"]
 
 def manifest_path(release: Path) -> Path:
     """Where the manifest of a release lies unless said otherwise."""
+    if not release.name:
+        raise OutputError("the release needs a file name; got an empty one")
     return release.with_name(release.name + ".manifest.json")
 
 

@@ -43,6 +43,10 @@ FORMATS = {
 """File name endings and the formats they stand for; CSV and JSON lines also as ``.gz``."""
 
 DELIMITERS = ",;\t|"
+DEEPEST = 64
+"""Brackets within brackets that JSON lines may have; a cell that has any is refused later."""
+JSON_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"')
+BRACKET = re.compile(rb"[\[\]{}]")
 TEXT = pa.dictionary(pa.int32(), pa.string())
 
 
@@ -131,12 +135,22 @@ def _csv_header(path: Path) -> tuple[list[str], str, bool]:
             raise InputError(f"{path}: is empty; expected a header with column names")
         counts = Counter(re.sub(r'"[^"]*"', "", first))
         delimiter = max(DELIMITERS, key=lambda d: counts[d])
-        names = next(csv.reader(io.StringIO(first, newline=""), delimiter=delimiter))
+        names = _cells_of(path, first, delimiter)
         bare = not first.endswith(("\n", "\r")) and not reader.readline()
     for position, name in enumerate(names, start=1):
         if not name.strip():
             raise InputError(f"{path}: column {position} of the header has no name")
     return names, delimiter, bare
+
+
+def _cells_of(path: Path, line: str, delimiter: str) -> list[str]:
+    try:
+        return next(csv.reader(io.StringIO(line, newline=""), delimiter=delimiter))
+    except csv.Error:
+        limit = f"{csv.field_size_limit():,}"
+        raise InputError(
+            f"{path}, line 1: a column name has more than {limit} characters{_hint(1)}"
+        ) from None
 
 
 def _has_quotes(path: Path) -> bool:
@@ -231,6 +245,7 @@ def _read_arrow(path: Path, missing: tuple[str, ...]) -> pa.Table:
 
 
 def _read_jsonl(path: Path, missing: tuple[str, ...]) -> pa.Table:
+    _reject_deep_json(path)
     try:
         table = _parse_jsonl(path)
         times = [field.name for field in table.schema if pa.types.is_timestamp(field.type)]
@@ -241,6 +256,31 @@ def _read_jsonl(path: Path, missing: tuple[str, ...]) -> pa.Table:
     except (pa.ArrowException, UnicodeDecodeError):
         raise _utf8_problem(path, quotes=False) or _jsonl_problem(path) from None
     return table
+
+
+def _reject_deep_json(path: Path) -> None:
+    """Refuse what Arrow would follow until its stack is full, which ends the process."""
+    depth = 0
+    with _open_binary(path) as file:
+        for number, line in enumerate(file, start=1):
+            if depth == 0 and line.count(b"{") + line.count(b"[") < DEEPEST:
+                depth = max(0, line.count(b"{") - line.count(b"}")) and _depth(line, 0)[1]
+                continue
+            most, depth = _depth(line, depth)
+            if most > DEEPEST:
+                raise InputError(
+                    f"{path}, line {number}: nested more than {DEEPEST} deep; "
+                    "expected one flat object a line"
+                )
+
+
+def _depth(line: bytes, depth: int) -> tuple[int, int]:
+    """The deepest nesting within a line of JSON that begins at a depth, and that at its end."""
+    most = depth
+    for bracket in BRACKET.findall(JSON_TEXT.sub(b"", line)):
+        depth = depth + 1 if bracket in b"[{" else max(0, depth - 1)
+        most = max(most, depth)
+    return most, depth
 
 
 def _parse_jsonl(path: Path, known: pa.Schema | None = None) -> pa.Table:

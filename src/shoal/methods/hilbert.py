@@ -23,6 +23,9 @@ from shoal.models.base import Model
 
 __all__ = ["Curve", "Hilbert", "HilbertOptions", "axes_of", "curve_of"]
 
+TINY = float(np.finfo(np.float64).tiny)
+"""Smallest gap that has a finite inverse: values that are closer need no bits of their own."""
+
 
 class HilbertOptions(LineOptions):
     """Options of `hilbert`."""
@@ -104,7 +107,7 @@ def _bits_to_separate(column: Attribute) -> int:
     """Bits of the coarsest grid on which no two codes are bound to share a cell."""
     gaps = np.diff(np.sort(column.coordinate))
     gaps = gaps[gaps > 0]
-    return 1 if len(gaps) == 0 else int(np.ceil(np.log2(1.0 / gaps.min() + 1.0)))
+    return 1 if len(gaps) == 0 else int(np.ceil(np.log2(1.0 / max(gaps.min(), TINY) + 1.0)))
 
 
 def _entropy(frequency: NDArray[np.float64]) -> float:

@@ -103,8 +103,10 @@ class _Parser:
 
     def _row(self, sql: str, parameter: str) -> tuple[Any, ...]:
         # All rows, though there is one: DuckDB lets nothing else run while some are left.
-        [row] = self.connection.execute(sql, [parameter]).fetchall()
-        return tuple(row)
+        rows = self.connection.execute(sql, [parameter]).fetchall()
+        if len(rows) != 1:
+            _unsupported("an expression of many values, such as unnest(),")
+        return tuple(rows[0])
 
     # FROM, SELECT, GROUP BY
 

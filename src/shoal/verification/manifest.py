@@ -219,7 +219,7 @@ def load_manifest(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         hint = "give --manifest, or --qi and -k"
         raise InputError(f"manifest {path}: no such file; {hint}") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"manifest {path}: not readable: {type(error).__name__}") from None
     return checked_manifest(manifest, str(path))
 
