@@ -57,13 +57,13 @@ GOOD = {"age": [1, 2, 3, 4], "ill": [f"{SECRET}{i}" for i in range(4)]}
 
 def test_duplicate_names_in_pandas() -> None:
     frame = pd.DataFrame([[1, 2, 3]] * 4, columns=["age", "zip", "age"])
-    with pytest.raises(InputError, match=r"differ.*'age'"):
+    with pytest.raises(InputError, match=r"differ.*columns 1 and 3"):
         library.anonymize(frame, qi="zip", k=2, rest="plain")
 
 
 def test_duplicate_names_in_arrow() -> None:
     table = pa.table([[1, 2], [3, 4]], names=["age", "age"])
-    with pytest.raises(InputError, match=r"differ.*'age'"):
+    with pytest.raises(InputError, match=r"differ.*columns 1 and 2"):
         library.anonymize(table, qi="age", k=2, rest="plain")
 
 
