@@ -329,16 +329,11 @@ class Policy(ModelSettings, Roles):
             raise PolicyError(f"policy {path}: no such file") from None
         except (OSError, UnicodeDecodeError) as error:
             raise PolicyError(f"policy {path}: cannot be read: {error}") from None
-        if len(text) > LARGEST or MANY_DOTS.search(text):
-            raise PolicyError(
-                f"policy {path}: too large to be a policy: at most {LARGEST:,} characters, and "
-                "64 parts of a dotted name; put large trees into files of their own"
-            )
+        if len(text) > 10_000_000 or MANY_DOTS.search(text):
+            raise PolicyError(f"policy {path}: too large; put large trees into files of their own")
         try:
             settings = tomllib.loads(text)
-        except RecursionError:
-            raise PolicyError(f"policy {path}: its tables or lists are nested too deep") from None
-        except tomllib.TOMLDecodeError as error:
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
             reason = str(error).replace(
                 "end of document", f"line {text.count(chr(10)) + 1}, the end"
             )
@@ -364,11 +359,6 @@ class Policy(ModelSettings, Roles):
     def settings(self) -> dict[str, Any]:
         """Settings that differ from the defaults, as plain lists, dicts and numbers."""
         return self.model_dump(mode="json", exclude_defaults=True)
-
-
-LARGEST = 10_000_000
-# Its memory grows with the square of the parts: a file of 200 kB took gigabytes.
-MANY_DOTS = re.compile(r"""(?<![\w"'.-])(?:[\w"'-]+[ \t]*\.[ \t]*){64}""")
 
 
 def _known_to(reader: Any) -> tuple[str, ...]:
@@ -456,3 +446,5 @@ RECODINGS: tuple[str, ...] = get_args(RecodingName)
 RESTS: tuple[str, ...] = get_args(Rest)
 TWINS: tuple[str, ...] = get_args(Twins)
 SUPPRESSIONS: tuple[str, ...] = get_args(SuppressBy)
+# A dotted name takes memory by the square of its parts: a file of 200 kB took gigabytes.
+MANY_DOTS = re.compile(r"""(?<![\w"'.-])(?:[\w"'-]+[ \t]*\.[ \t]*){64}""")
