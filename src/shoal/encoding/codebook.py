@@ -129,12 +129,6 @@ class Codebook:
         kinds = {column.name: column.kind for column in self.qi}
         return kinds | {column.name: column.kind for column in self.sensitive}
 
-    @property
-    def trees(self) -> dict[str, str]:
-        """A hash of each hierarchy: a manifest says which one it was, and none of its values."""
-        trees = {column.name: column.hierarchy for column in self.qi}
-        return {name: tree.digest() for name, tree in trees.items() if tree is not None}
-
     @cached_property
     def _suppressing(self) -> Codebook:
         return replace(self, qi=tuple(attribute.suppressing() for attribute in self.qi))
