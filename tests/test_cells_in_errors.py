@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traceback
+from contextlib import ExitStack, suppress
 
 import pyarrow as pa
 import pytest
@@ -158,3 +159,10 @@ def test_frames_and_policies_keep_no_cell_in_what_caused_their_errors():
     assert isinstance(error, InputError)
     error = refused(lambda: shoal_module.Policy.parse(qi=["a"], order={"a": "Nils"}))
     assert isinstance(error, PolicyError)
+
+
+def test_an_error_passes_through_a_stack_of_files() -> None:
+    """`contextlib.ExitStack` sets the context of what passes through it."""
+    with pytest.raises(InputError), ExitStack() as stack:
+        stack.enter_context(suppress(KeyError))
+        raise InputError("a line")

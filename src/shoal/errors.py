@@ -51,12 +51,16 @@ class ShoalError(Exception):
     exit_code = 2
 
     @property
-    def __context__(self) -> None:  # type: ignore[override]
+    def __context__(self) -> None:
         """Nothing: what we caught before (Arrow's, csv's, pydantic's) may quote a row.
 
         Loggers and crash reporters walk this chain, also behind ``from None``.
         """
         return
+
+    @__context__.setter
+    def __context__(self, cause: BaseException | None) -> None:
+        """Not kept; `contextlib.ExitStack` sets it on every error that passes through it."""
 
 
 class InputError(ShoalError):
