@@ -150,3 +150,14 @@ def test_a_manifest_that_points_elsewhere_is_refused(tmp_path):
     manifest.write_text(manifest.read_text().replace("r.sensitive.csv", "../r.sensitive.csv"))
     with pytest.raises(InputError, match="sensitive table"):
         shoal.verify(path)
+
+
+def test_two_tables_promise_no_k_and_the_first_no_sensitive_value():
+    raw = pa.table({"age": range(12), "s": list("abcdef") * 2, "group": [1] * 6 + [2] * 6})
+    values = pa.table({"group": [1] * 6 + [2] * 6, "s": list("abcdef") * 2, "count": [1] * 12})
+    roles = {"qi": ["age"], "sensitive": ["s"], "sensitive_table": values}
+    with pytest.raises(PolicyError, match="l-diversity only; got k = 5"):
+        shoal.verify(raw.drop_columns(["s"]), **roles, k=5)
+    with pytest.raises(VerificationError, match="publishes the sensitive column 's'"):
+        shoal.verify(raw, **roles, l=2)
+    assert shoal.verify(raw.drop_columns(["s"]), **roles, l=2).ok

@@ -132,3 +132,14 @@ def test_a_release_that_was_kept_private_stays_so(tmp_path: Path, table: Path) -
     out.chmod(0o600)
     released(table, out, "--method", "hilbert", "-k", 4)
     assert stat.S_IMODE(out.stat().st_mode) == 0o600
+
+
+def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path: Path, table: Path) -> None:
+    out, victim = tmp_path / "out.csv", tmp_path / "victim.txt"
+    victim.write_text("precious", encoding="utf-8")
+    (tmp_path / ".out.csv.lock").symlink_to(victim)
+    done = shoal("anonymize", table, "-o", out, *ROLES, "--method", "hilbert", "-k", 4)
+    assert done.code == 2
+    assert ".out.csv.lock" in done.err
+    assert victim.read_text(encoding="utf-8") == "precious"
+    assert not out.exists()

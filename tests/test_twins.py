@@ -111,3 +111,10 @@ def test_numbers_fold_to_one_form(number: int, zeros: int) -> None:
     sign, digits = ("-" if number < 0 else ""), "0" * zeros + str(abs(number))
     assert fold(f"{sign}{digits}") == fold(f"{number}.000") == fold(f"{number}e0")
     assert fold(str(number)) != fold(str(number + 1))
+
+
+def test_of_many_values_each_is_looked_up_once() -> None:
+    """A quarter of a million values with twins: in seconds, not in hours."""
+    values = [f"v{number}" for number in range(250_000)] + ["V7 "]
+    table = pa.table({"age": [1] * len(values), "s": values})
+    assert shoal.verify(table, **ROLES, l=2).ok

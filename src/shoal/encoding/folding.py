@@ -95,7 +95,10 @@ def _without_twins(ranked: Ranked) -> tuple[Ranked, int]:
     if not twins:
         return ranked, 0
     renumbered = np.array([*(code[text] for text in texts), len(code)], dtype=np.int32)
-    labels: list[str | None] = [ranked.texts[texts.index(text)] for text in groups]
+    first: dict[str, str | None] = {}
+    for text, label in zip(texts, ranked.texts, strict=True):
+        first.setdefault(text, label)
+    labels: list[str | None] = [first[text] for text in groups]
     codes = renumbered[ranked.code_of_value]
     return Ranked(codes, labels + [None] * missing, None), twins
 

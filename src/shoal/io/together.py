@@ -120,7 +120,8 @@ def _lock(target: Path) -> Iterator[IO[str]]:
     try:
         file = _held(path)
     except OSError as error:
-        raise OutputError(f"{target}: cannot be written: {error.strerror or error}") from None
+        reason = error.strerror or error
+        raise OutputError(f"{target}: cannot be written: its lock {path}: {reason}") from None
     with file:
         try:
             yield file
@@ -129,10 +130,24 @@ def _lock(target: Path) -> Iterator[IO[str]]:
                 path.unlink()
 
 
+LOCK_FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+"""A link in the lock's place is not followed: we would write where it points to."""
+
+
+def _is_ours(file: IO[str]) -> bool:
+    """Whether a file is a plain one of our own: what another wrote says nothing to us."""
+    found = os.fstat(file.fileno())
+    owned = found.st_uid == os.geteuid() if hasattr(os, "geteuid") else True
+    return stat.S_ISREG(found.st_mode) and found.st_nlink <= 1 and owned
+
+
 def _held(path: Path) -> IO[str]:
     """The lock's file, opened and locked; another writer's is waited for."""
     while True:
-        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+", encoding="utf-8")
+        file = os.fdopen(os.open(path, LOCK_FLAGS, 0o600), "r+", encoding="utf-8")
+        if not _is_ours(file):
+            file.close()
+            raise OutputError(f"{path}: is in the way, and no lock of ours; remove it")
         if fcntl is None:
             return file
         with contextlib.suppress(OSError):  # file systems without locks: as good as it gets

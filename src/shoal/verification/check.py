@@ -131,6 +131,11 @@ def check_separated(
     often the second table says each value occurs in a group.
     """
     (name,) = policy.sensitive
+    for model in models:
+        if model.option != "l":  # groups hide no quasi-identifier: their size is no k
+            raise PolicyError(f"a release in two tables can promise l-diversity only; got {model}")
+    if name in records.column_names:
+        raise VerificationError(f"the first table publishes the sensitive column {name!r}")
     ids, sizes = _group_sizes(records)
     groups = _whole_numbers(sensitive_table, "group")
     counts = _whole_numbers(sensitive_table, "count")
