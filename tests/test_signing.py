@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import shoal
@@ -138,3 +139,10 @@ def test_usage(release: Path, key: Path) -> None:
         assert (shown.code, shown.err.count("\n")) == (2, 1)
     with pytest.raises(PolicyError, match="key"):
         shoal.verify(release, key=public_path(key), qi=["age"], k=2)
+
+
+def test_a_table_in_memory_cannot_be_signed_for(tmp_path: Path) -> None:
+    """Nothing would tie it to the hash that the signature is of."""
+    table = pa.table({"age": [1, 1]})
+    with pytest.raises(PolicyError, match="a signature is of a released file"):
+        shoal.verify(table, tmp_path / "r.csv.manifest.json", key=tmp_path / "public.pem")

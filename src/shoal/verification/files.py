@@ -68,6 +68,8 @@ def verify(
         second = None if sensitive_table is None else _table(sensitive_table)
         return _check(_table(release), second, policy)
     is_file = isinstance(release, str | Path)
+    if key is not None and not is_file:
+        raise PolicyError("key: a signature is of a released file; give its name, not a table")
     if manifest is None and not is_file:
         raise PolicyError("verify: give the manifest, or the columns and models to check")
     if isinstance(manifest, Mapping):
@@ -175,7 +177,9 @@ def _digest_differs(path: Path, claims: Mapping[str, Any], manifest: str) -> lis
             f"manifest {manifest}: has no SHA-256 of {path.name}, so nothing ties it to the file; "
             "check with --qi and -k instead"
         )
-    if not path.is_file() or sha256_of(path) == claimed:
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: expected a file")
+    if not path.exists() or sha256_of(path) == claimed:  # what is missing is said when it is read
         return []
     return [
         f"{path}: is not the file its manifest describes (SHA-256 differs); it was changed, or the "
