@@ -198,7 +198,7 @@ class TestRefine:
         )
         assert refined.loss.stars < plain.loss.stars
         assert refined.loss.suppressed_tuples <= plain.loss.suppressed_tuples
-        assert refined.record["method"]["proof"] == plain.manifest["method"]["proof"]
+        assert refined.record["method"]["proof"] == plain.record["method"]["proof"]
 
     def test_groups_are_judged_against_the_whole_table(self):
         """A refiner sees only R; t-closeness is to all records."""
