@@ -3,17 +3,24 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test test-all lint smoke bench papers clean
+.PHONY: demo wheel test test-all system lint smoke fuzz bench papers clean
 
 demo: $(VENV)/.installed
 	$(BIN)/shoal demo
 
-test: lint
+# A wheel with compiled kernels in it, for these levels of processors; others compile as before.
+LEVELS ?= x86-64-v3,x86-64-v2
+wheel: $(VENV)/.installed-dev
+	rm -rf src/shoal/kernels/_compiled
+	$(BIN)/python -m shoal.warm --ship $(LEVELS)
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+test: lint system
 	$(BIN)/pytest -n 2 --dist loadgroup -m "not heavy"
 	$(MAKE) smoke
 
-test-all: lint
-	$(BIN)/pytest -n 2 --dist loadgroup
+test-all: lint system
+	SHOAL_NEW_EXAMPLES=1 $(BIN)/pytest -n 2 --dist loadgroup
 	$(MAKE) smoke
 
 lint: $(VENV)/.installed-dev
@@ -21,9 +28,20 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# What tests need of the system: a browser. Elsewhere than as root with apt-get, those skip.
+system:
+	@command -v chromium >/dev/null || { \
+	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null || exit 0; \
+	  apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; }
+
 # The oldest and the newest other Python of this machine; skips what is not there.
 smoke: $(VENV)/.installed-dev
 	$(BIN)/python tests/smoke.py
+
+# Random tables and damaged files, each for SECONDS; a failing case says how to replay it.
+SECONDS ?= 600
+fuzz: $(VENV)/.installed-dev
+	SHOAL_FUZZ_SECONDS=$(SECONDS) $(BIN)/pytest -s tests/test_fuzz_tables.py tests/test_fuzz_files.py
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
@@ -39,8 +57,9 @@ $(VENV)/.created:
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	touch $@
 
+# A wheel of `make wheel` has its kernels compiled; one for another Python is passed over.
 $(VENV)/.installed: $(VENV)/.created pyproject.toml
-	$(BIN)/python -m pip install --quiet -e .
+	$(BIN)/python -m pip install --quiet dist/shoal-*.whl 2>/dev/null || $(BIN)/python -m pip install --quiet -e .
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.created pyproject.toml

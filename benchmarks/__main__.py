@@ -1,15 +1,34 @@
 """``make bench``: every number the README and docs quote, printed as tables.
 
+Every table that a part prints is kept in `results/PART.json` too.
+
 Ratios are taken in one run on one machine; absolute seconds are for orientation.
 Give names to run a part: ``python -m benchmarks partition loss end_to_end``.
 """
 
 from __future__ import annotations
 
+import io
 import sys
+from contextlib import redirect_stdout
 from importlib import import_module
 
-PARTS = ["first_use", "partition", "loss", "order", "best", "bounds", "suppression", "end_to_end"]
+from benchmarks.keeping import keep, tables_in
+
+PARTS = [
+    *("compile", "first_use", "partition", "loss", "order", "best", "bounds", "suppression"),
+    *("readers", "attacks", "attacks_round", "minimality", "withstand", "clock"),
+    "end_to_end",
+]
+
+
+class Said(io.StringIO):
+    """What is printed, which is also shown."""
+
+    def write(self, text: str) -> int:
+        sys.__stdout__.write(text)
+        sys.__stdout__.flush()
+        return super().write(text)
 
 
 def main() -> None:
@@ -17,7 +36,11 @@ def main() -> None:
     for name in chosen:
         if name not in PARTS:
             raise SystemExit(f"benchmarks: expected one of {', '.join(PARTS)}; got {name}")
-        import_module(f"benchmarks.{name}").main()
+        said = Said()
+        with redirect_stdout(said):
+            import_module(f"benchmarks.{name}").main()
+        if found := tables_in(said.getvalue()):
+            keep(name, found)
 
 
 main()

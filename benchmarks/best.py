@@ -186,5 +186,5 @@ def loss_against_time() -> None:
         for s in seconds:
             made = release(table, settings, k=k, time=s, bound=False)
             figure.add(f"k = {k}", s, made.loss / plain)
-    figure.show()
+    figure.show("best")
     figure.draw(DOCS)

@@ -85,7 +85,6 @@ def assert_refused(
     *args: object,
     code: int = 2,
     says: tuple[str, ...] = (),
-    secret_allowed: bool = False,
     run: Any = shoal,
 ) -> str:
     """Assert one line of error and an untouched directory; give back the line.
@@ -104,8 +103,7 @@ def assert_refused(
     assert len(result.err.splitlines()) == 1, result.err
     for part in says:
         assert part in result.err, result.err
-    if not secret_allowed:
-        assert SECRET not in result.err
+    assert SECRET not in result.err
     assert files_below(directory) == before
     return result.err
 

@@ -14,7 +14,10 @@ from shoal.kernels import rules as kernel
 from shoal.models import (
     KE,
     AlphaK,
+    BasicBeta,
+    DeltaDisclosure,
     DistinctL,
+    EnhancedBeta,
     EntropyL,
     FrequencyL,
     KAnonymity,
@@ -72,6 +75,10 @@ RECORDS_ONLY = st.builds(make_example, ROWS, st.just(False))
 
 WHOLE = st.integers(1, 5)
 TENTHS = st.integers(0, 10).map(lambda n: Fraction(n, 10))
+ABOVE_ZERO = st.one_of(TENTHS.filter(bool), st.fractions(Fraction(1, 9), 4, max_denominator=12))
+LIKENESSES = st.one_of(
+    ABOVE_ZERO.map(EnhancedBeta), ABOVE_ZERO.map(BasicBeta), ABOVE_ZERO.map(DeltaDisclosure)
+)
 EVERY_MODEL = st.one_of(
     WHOLE.map(KAnonymity),
     WHOLE.map(FrequencyL),
@@ -81,6 +88,7 @@ EVERY_MODEL = st.one_of(
     st.builds(RecursiveL, st.sampled_from([Fraction(1, 2), Fraction(1), Fraction(5, 2)]), WHOLE),
     st.builds(AlphaK, TENTHS.filter(bool), WHOLE),
     st.one_of(TENTHS, st.fractions(0, 1, max_denominator=12)).map(TCloseness),
+    LIKENESSES,
     st.builds(KE, WHOLE, st.sampled_from([Fraction(0), Fraction(1), Fraction(11, 2)])),
 )
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+import naive_round
 from columns import Column, columns_of
-from shoal.encoding.codebook import SET, SPAN
+from shoal.encoding.codebook import ROUND, SET, SPAN
 from shoal.encoding.table import EncodedTable
 
 
@@ -47,6 +48,8 @@ def hilbert_index(point: Sequence[int], bits: int) -> int:
 def ncp(column: Column, records: Sequence[int]) -> float:
     """Loss of one attribute in a group, from the definition."""
     values = {int(column.codes[r]) for r in records}
+    if column.form == ROUND:
+        return naive_round.loss(column, values)
     if len(values) == 1:
         return 0.0
     if column.form == SET:

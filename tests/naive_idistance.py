@@ -10,7 +10,7 @@ import numpy as np
 from columns import columns_of
 from naive_curve import hilbert_index
 from shoal.encoding.table import EncodedTable
-from shoal.methods.hilbert import Curve
+from shoal.methods.curve import Curve
 
 Point = Sequence[float]
 
@@ -35,10 +35,11 @@ def curve_key(table: EncodedTable, curve: Curve, row: int) -> int:
     if not curve.axes:
         return 0
     top = (1 << curve.bits) - 1
-    columns = [columns_of(table)[a] for a in curve.axes]
-    return hilbert_index(
-        [int(np.rint(c.coordinate[c.codes[row]] * top)) for c in columns], curve.bits
-    )
+    cells = [
+        int(np.rint(place[columns_of(table)[a].codes[row]] * top))
+        for a, place in zip(curve.axes, curve.places, strict=True)
+    ]
+    return hilbert_index(cells, curve.bits)
 
 
 def line(

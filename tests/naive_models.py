@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from decimal import Context, Decimal
 from fractions import Fraction
 
 
@@ -79,6 +80,38 @@ def distance(records, table, ordered):
     return Fraction(sum(abs(sum(gaps[: i + 1])) for i in range(len(gaps)))) / (len(values) - 1)
 
 
+def gains(records, table):
+    """Of each value of the table with share p: p, and (q - p) / p, q its share in the class."""
+    q = shares(records)
+    return [(p, (q.get(value, 0) - p) / p) for value, p in shares(table).items()]
+
+
+def decimal(x):
+    return Context(prec=80).divide(Decimal(x.numerator), Decimal(x.denominator))
+
+
+def logarithm(x):
+    """ln of a fraction to 80 digits."""
+    return Context(prec=80).ln(decimal(x))
+
+
+def basic_beta(records, table, beta):
+    """Cao and Karras 2012: no value gains more than beta of its share."""
+    return all(gain <= beta for _, gain in gains(records, table) if gain > 0)
+
+
+def enhanced_beta(records, table, beta):
+    """The same, and no value gains more than -ln p of its share."""
+    rises = [(p, gain) for p, gain in gains(records, table) if gain > 0]
+    return all(gain <= beta and gain <= -Fraction(logarithm(p)) for p, gain in rises)
+
+
+def disclosed(records, table):
+    """The largest |ln(q / p)| over the values of the table; infinity where one is missing."""
+    ratios = [1 + gain for _, gain in gains(records, table)]
+    return max(abs(logarithm(ratio)) if ratio else Decimal("inf") for ratio in ratios)
+
+
 def spread(records):
     numbers = [value for _, value in records if value is not None]
     return max(numbers) - min(numbers) if numbers else 0
@@ -125,6 +158,13 @@ def holds(model, classes, ordered, numbers=None):
         return unique(classes, model.l)
     if model.name == "t-closeness":
         return [distance(c, table, ordered) <= model.t for c in classes]
+    beside_table = {
+        "basic-beta-likeness": lambda c: basic_beta(c, table, model.beta),
+        "beta-likeness": lambda c: enhanced_beta(c, table, model.beta),
+        "delta-disclosure": lambda c: disclosed(c, table) < decimal(model.delta),
+    }
+    if model.name in beside_table:
+        return [beside_table[model.name](c) for c in classes]
     one = {
         "k-anonymity": lambda c: k_anonymity(c, model.k),
         "frequency-l": lambda c: frequency(c, model.l),
@@ -142,6 +182,12 @@ def level(model, classes, ordered):
     table = [record for c in classes for record in c]
     if model.name == "t-closeness":
         return max(distance(c, table, ordered) for c in classes)
+    if model.name == "delta-disclosure":
+        return max(disclosed(c, table) for c in classes)
+    if model.name == "beta-likeness" and not all(enhanced_beta(c, table, 10**9) for c in classes):
+        return math.inf
+    if model.option == "beta":
+        return max(0, *(gain for c in classes for _, gain in gains(c, table)))
     if model.name == "(alpha,k)":
         return max(Fraction(descending(c)[0], size(c)) for c in classes)
     if model.name == "(k,e)":

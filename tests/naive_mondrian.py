@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+import naive_round
 from columns import Column, columns_of, sensitive_of
 from shoal.encoding.table import EncodedTable
-from shoal.kernels.costs import SPAN, TREE
+from shoal.kernels.costs import ROUND, SPAN, TREE
 
 Rows = list[int]
 Allowed = Callable[[Rows], bool]
@@ -18,8 +19,8 @@ def mondrian(table: EncodedTable, allowed: Allowed, relaxed: bool = False) -> li
 
     def split(rows: Rows) -> list[Rows]:
         # sorted() is stable: of equally wide attributes the earlier one comes first
-        by_width = sorted(columns_of(table), key=lambda c: -loss(c, rows))
-        wide = [c for c in by_width if loss(c, rows) > 0]
+        by_width = sorted(columns_of(table), key=lambda c: -width(c, rows))
+        wide = [c for c in by_width if width(c, rows) > 0]
         for cuts in (strict_cuts, halves) if relaxed else (strict_cuts,):
             for column in wide:
                 for left, right in cuts(column, rows):
@@ -57,6 +58,8 @@ def loss(column: Column, rows: Rows) -> float:
     """NCP of DESIGN section 2."""
     codes = {int(column.codes[r]) for r in rows}
     lo, hi = min(codes), max(codes)
+    if column.form == ROUND:
+        return naive_round.loss(column, codes)
     if lo == hi:
         return 0.0
     if column.form == SPAN:
@@ -64,6 +67,11 @@ def loss(column: Column, rows: Rows) -> float:
     if column.form == TREE:
         return float(max(column.climb[lo:hi]))
     return len(codes) / column.size
+
+
+def width(column: Column, rows: Rows) -> float:
+    """What there is to cut: nothing where all have one value, whatever that loses."""
+    return loss(column, rows) if len({int(column.codes[r]) for r in rows}) > 1 else 0.0
 
 
 def k_and_l(table: EncodedTable, k: int, ell: int = 1) -> Allowed:

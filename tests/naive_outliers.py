@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import naive_round
 from columns import columns_of
 from shoal.encoding.table import EncodedTable, Partition
-from shoal.kernels.costs import SET, SPAN
+from shoal.kernels.costs import ROUND, SET, SPAN
 
 
 def ncp(table: EncodedTable, records: list[int]) -> float:
@@ -17,6 +18,8 @@ def ncp(table: EncodedTable, records: list[int]) -> float:
 
 
 def _loss(column, values: set[int]) -> float:
+    if column.form == ROUND:
+        return naive_round.loss(column, values)
     if len(values) < 2:
         return 0.0
     low, high = min(values), max(values)

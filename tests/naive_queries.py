@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from decimal import Decimal
 from itertools import combinations, product
 
 from columns import columns_of, sensitive_of
@@ -19,6 +20,11 @@ def meaning(column, codes):
     low, high = min(codes), max(codes)
     if low != high and high >= present:
         return everything
+    if column.ends is not None and high < present:
+        begin, end = column.ends.begin_texts[low], column.ends.end_texts[high]
+        read = Decimal if column.kind == "numeric" else (lambda text: text[:10])
+        inside = (read(begin) <= read(column.labels[c]) <= read(end) for c in range(present))
+        return frozenset(code for code, is_in in enumerate(inside) if is_in)
     if column.hierarchy is None or high >= present:
         return frozenset(range(low, high + 1))
     # The published label is that of the lowest node that holds all codes; it

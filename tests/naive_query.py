@@ -183,7 +183,8 @@ def star(
         count = len(domain)
     share = 1 / (count + 1) if missing else 0.0
     weighted = [(value, weight * (1 - share)) for value, weight in present]
-    extra = [] if spec.form in {"tree", "ranked"} else outside(domain, spec, asked)
+    # A star may always hide a missing value, also where the column shows none elsewhere.
+    extra = [None] if spec.form in {"tree", "ranked"} else outside(domain, spec, asked)
     return [*weighted, (None, share)], extra
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
 
 from columns import Column, columns_of, sensitive_of
 from naive_mondrian import loss
@@ -18,9 +19,18 @@ Allowed = Callable[[Rows], bool]
 
 
 def tds(
-    table: EncodedTable, allowed: Allowed, score: str, cautious: bool, sizes_only: bool
+    table: EncodedTable,
+    allowed: Allowed,
+    score: str,
+    cautious: bool,
+    sizes_only: bool,
+    factors: Sequence[float],
 ) -> list[Blocks]:
-    """Blocks of each attribute, where no step is left that all classes allow."""
+    """Blocks of each attribute, where no step is left that all classes allow.
+
+    ``factors`` are drawn: one for each code of all attributes, one after the other.
+    """
+    starts = [0, *accumulate(column.size for column in columns_of(table))]
     cut: list[Blocks] = [[(0, column.size - 1)] for column in columns_of(table)]
     while True:
         now = least(table, classes(table, cut), sizes_only)
@@ -33,6 +43,8 @@ def tds(
                     if not all(map(allowed, after)):
                         continue
                     gained = column.weight * max(0.0, gain(table, a, block, parts, score)) / table.n
+                    anywhere = in_two(column, block)
+                    gained *= factors[starts[a] + (parts[0][1] if anywhere else block[0])]
                     if cautious:
                         gained /= 1 + max(0.0, now - least(table, after, sizes_only))
                     if round(gained * 1e9) > best:
@@ -40,6 +52,13 @@ def tds(
         if chosen is cut:
             return cut
         cut = chosen
+
+
+def in_two(column: Column, block: tuple[int, int]) -> bool:
+    """Whether a block may be divided at any code: its division is then known by that one."""
+    low, high = block
+    mixed = low < column.size - column.has_missing <= high
+    return column.form != SET and column.hierarchy is None and not mixed
 
 
 def classes(table: EncodedTable, cut: list[Blocks]) -> list[Rows]:

@@ -24,17 +24,19 @@ def ncp(table: EncodedTable, rows: Iterable[int]) -> float:
     return total
 
 
+def apart(table: EncodedTable, u: int, v: int) -> float:
+    """Weighted NCP of two records in the attributes in which they differ."""
+    differing = (c for c in columns_of(table) if c.codes[u] != c.codes[v])
+    total = 0.0
+    for column in differing:
+        total += weighted(column, [u, v])
+    return total
+
+
 def weighted(column, rows: Rows) -> float:
     if column.form == 2 and loss(column, rows) > 0:
         return column.weight * len({int(column.codes[r]) for r in rows}) / column.size
     return column.weight * loss(column, rows)
-
-
-def growth(table: EncodedTable, group: Rows, row: int) -> float:
-    total = 0.0
-    for column in columns_of(table):
-        total += weighted(column, [*group, row]) - weighted(column, group)
-    return total
 
 
 def topdown(
@@ -69,9 +71,8 @@ def divided(table: EncodedTable, rows: Rows, k: int, sample: int, join: str) -> 
 
 def criteria(table, u, v, lefts, rights, row, join) -> list[float]:
     """Below 0: left. The nearer seed and the tighter group, the more important one first."""
-    nearer = ncp(table, [u, row]) - ncp(table, [v, row])
-    tighter = ncp(table, lefts) + growth(table, lefts, row)
-    tighter -= ncp(table, rights) + growth(table, rights, row)
+    nearer = apart(table, u, row) - apart(table, v, row)
+    tighter = ncp(table, [*lefts, row]) - ncp(table, [*rights, row])
     return [nearer, tighter] if join == "seed" else [tighter, nearer]
 
 
@@ -85,10 +86,10 @@ def seeds(table: EncodedTable, rows: Rows, sample: int) -> tuple[int, int]:
     far = 0.0
     pool = rows[:sample]
     for _ in range(3):
-        if max(ncp(table, [u, r]) for r in pool) == 0:
+        if max(apart(table, u, r) for r in pool) == 0:
             pool = rows
-        other = max(pool, key=lambda r: ncp(table, [u, r]))  # max() takes the first of equals
-        away = ncp(table, [u, other])
+        other = max(pool, key=lambda r: apart(table, u, r))  # max() takes the first of equals
+        away = apart(table, u, other)
         if away <= far:
             break
         u, v, far = other, u, away
@@ -124,4 +125,4 @@ def wanted(table: EncodedTable, group: Rows, other: Rows, k: int) -> Rows:
     """All of the other group if both are fewer than 2k; else the cheapest that are lacking."""
     if len(group) + len(other) < 2 * k:
         return other
-    return sorted(other, key=lambda r: growth(table, group, r))[: k - len(group)]
+    return sorted(other, key=lambda r: ncp(table, [*group, r]))[: k - len(group)]

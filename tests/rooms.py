@@ -19,9 +19,16 @@ PICTURE = SOURCE.parents[1] / "docs" / "architecture.svg"
 LAYERS: list[dict[str, str]] = [
     {"cli": "the commands; thin: they call the rooms below"},
     {"report": "charts of what was found"},
+    {
+        "explore": "for those who choose: what is in a table, which hierarchy, which method",
+        "attacks": "what attackers get, beside guessing and a control",
+        "risks": "how likely somebody is picked out, before and after",
+    },
+    {"report": "what a release promises, risks and loses, as a page; charts"},
     {"explore": "for those who choose: what is in a table, which hierarchy, which method"},
     {
         "pipeline": "anonymize(): the flow on one screen",
+        "rehearsal": "what a run would do",
         "recipient": "counts in a release, with bounds",
         "joining": "what several releases give away together",
     },
@@ -29,6 +36,7 @@ LAYERS: list[dict[str, str]] = [
         "engines": "where the work is done: in memory for now",
         "release": "a finished release: table, loss, proof",
         "summary": "a release in words",
+        "panel": "a release on a panel of a notebook",
     },
     {
         "plan": "all choices, resolved before data is read",
@@ -51,12 +59,22 @@ LAYERS: list[dict[str, str]] = [
         "policy": "what a run is asked for",
         "hierarchy": "trees of values",
         "io": "tables in and out: files, data frames",
+        "warm": "kernels compiled ahead, by several processes",
     },
     {
         "kernels": "compiled loops over arrays, by owner",
         "model_settings": "what models are asked by",
+        "report_fields": "what a policy says for the report",
+        "roles": "which column is what, for whom",
+        "thresholds": "risks that are tolerated, and the k of each",
+        "naming": "what names of columns say",
+        "notation": "how dates and numbers are written",
+        "quantities": "times, shares and steps as they are written",
         "effort": "what an effort spends",
+        "clock": "until when work may go on",
         "progress": "who is told how far it is",
+        "watching": "how far it is, shown",
+        "glossary": "words of our own, explained",
         "errors": "all errors, in one tree",
         "_version": "the version",
     },
@@ -84,8 +102,9 @@ FONT = "Helvetica Neue, Helvetica, Arial, sans-serif"
 
 
 def modules() -> list[Path]:
-    """All files of the package but its front door."""
-    return sorted(p for p in SOURCE.rglob("*.py") if p != SOURCE / "__init__.py")
+    """All files of the package but its front doors."""
+    doors = {SOURCE / "__init__.py", SOURCE / "__main__.py"}
+    return sorted(p for p in SOURCE.rglob("*.py") if p not in doors)
 
 
 def home(path: Path) -> str:

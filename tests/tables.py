@@ -13,7 +13,7 @@ import shoal
 from columns import Column, columns_of, encoded_table, qi_column, sensitive_column
 from shoal.encoding.encode import encode
 from shoal.encoding.table import EncodedTable
-from shoal.kernels.costs import SET, SPAN, TREE
+from shoal.kernels.costs import ROUND, SET, SPAN, TREE
 from shoal.policy import Policy
 
 WEIGHTS = [1.0, 1.0, 2.0, 0.3]
@@ -50,6 +50,17 @@ def numbers(values: Sequence[float]) -> Column:
     """A numeric column: codes in value order, positions relative to the range."""
     distinct, codes = np.unique(np.asarray(values, dtype=float), return_inverse=True)
     return qi(codes, position=(distinct - distinct[0]) / (distinct[-1] - distinct[0]))
+
+
+def rounded(
+    codes: Sequence[int] | np.ndarray, values: np.ndarray, steps: int, missing: bool = False
+) -> Column:
+    """Values from 0 to 1, ascending, published in so many steps; or the last is missing."""
+    begin, end = np.floor(values * steps) / steps, np.ceil(values * steps) / steps
+    if missing:
+        begin[-1] = end[-1] = 2.0
+    column = qi(codes, len(values), ROUND, begin)
+    return column.changed(end=end, floor=end - begin)
 
 
 def sensitive(codes: Sequence[int] | np.ndarray, size: int) -> Column:
@@ -104,6 +115,10 @@ def random_column(rng, n, form, weight):
         position = np.sort(rng.random(size))
         position[-1] += 2.0 * rng.integers(0, 2)  # a missing value is far from all others
         return qi(codes, size, position=position).changed(weight=weight)
+    if form == ROUND:
+        return rounded(codes, np.sort(rng.random(size)), 4, rng.integers(0, 2)).changed(
+            weight=weight
+        )
     climb = rng.integers(1, 9, size - 1) / 8
     column = qi(codes, size, form, climb=climb).changed(weight=weight)
     if form == TREE and rng.integers(0, 2):  # coarsened before: a node costs by itself
@@ -115,7 +130,7 @@ def random_table(rng, n, values=0, columns=1, stars=None, weights=True):
     """Few records of any form, with duplicates, and sensitive columns of so many values."""
     attributes = tuple(
         random_column(rng, n, form, rng.choice(WEIGHTS) if weights else 1.0)
-        for form in rng.integers(0, 3, rng.integers(1, 4))
+        for form in rng.integers(0, 4, rng.integers(1, 4))
     )
     about = tuple(
         sensitive(rng.integers(0, values, n), values).changed(numbers=np.arange(values) * 2.0)
@@ -135,8 +150,11 @@ def qi_columns(draw: st.DrawFn, n: int) -> Column:
     size = draw(st.sampled_from([1, 2, 3, 5, 9, 5000]))
     pool = draw(st.lists(st.integers(0, size - 1), min_size=1, max_size=9))
     codes = draw(st.lists(st.sampled_from(pool), min_size=n, max_size=n))
-    form = draw(st.sampled_from([SPAN, TREE, SET]))
+    form = draw(st.sampled_from([SPAN, TREE, SET, ROUND]))
     rng = np.random.default_rng(draw(st.integers(0, 99)))
+    if form == ROUND:
+        values = np.sort(rng.integers(0, 17, size)) / 16 if size < 9 else np.linspace(0, 1, size)
+        return rounded(codes, values, 8, draw(st.booleans()))
     if form == SPAN:
         position = np.sort(rng.integers(0, 9, size)) / 8 if size < 9 else np.linspace(0, 1, size)
         if draw(st.booleans()):

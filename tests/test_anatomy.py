@@ -161,3 +161,22 @@ def test_two_tables_promise_no_k_and_the_first_no_sensitive_value():
     with pytest.raises(VerificationError, match="publishes the sensitive column 's'"):
         shoal.verify(raw, **roles, l=2)
     assert shoal.verify(raw.drop_columns(["s"]), **roles, l=2).ok
+
+
+@pytest.mark.parametrize(("c", "least"), [(2, 2), (1, 3), (0.5, 4), (0.4, 4)])
+def test_recursive_diversity_needs_more_values_where_c_is_small(c: float, least: int) -> None:
+    """Found by the fuzzer: groups of l values broke (c, l) with c <= 1, and no release came."""
+    table = pa.table({"age": list(range(60)), "ill": [f"d{i % 10}" for i in range(60)]})
+    release = shoal.anonymize(
+        table, qi="age", sensitive="ill", l=2, c=c, l_reading="recursive", method="anatomy"
+    )
+    assert release.verify().ok
+    assert release.record["method"]["l"] == least
+
+
+def test_recursive_diversity_that_no_group_has_is_refused() -> None:
+    table = pa.table({"age": list(range(6)), "ill": ["a", "b"] * 3})
+    with pytest.raises(InfeasibleError):
+        shoal.anonymize(
+            table, qi="age", sensitive="ill", l=2, c=0.5, l_reading="recursive", method="anatomy"
+        )

@@ -109,8 +109,10 @@ class TestOptimal:
         evidence = attributes.Evidence(table, models)
         free = tuple(range(len(table.qi)))
         weights = [round(c.weight) + 1 for c in table.qi]
-        first = attributes._lattice(evidence, free, weights)
-        second = attributes._hitting_sets(evidence, free, weights)
+        first, sure = attributes._lattice(evidence, free, weights)
+        second, as_sure = attributes._hitting_sets(evidence, free, weights)
+        assert sure
+        assert as_sure
         assert sum(weights[a] for a in first) == sum(weights[a] for a in second)
 
     def test_attributes_that_divide_alike_are_one(self):

@@ -20,6 +20,7 @@ from shared_data import DATA
 from shoal.encoding.encode import encode
 from shoal.encoding.table import Partition
 from shoal.errors import InfeasibleError
+from shoal.io.read import read_table
 from shoal.methods import bsgi
 from shoal.methods.base import Run
 from shoal.methods.bsgi import BSGIOptions
@@ -54,7 +55,7 @@ class TestPersons:
             kind={"age": "ordinal"}, sensitive="diag_1", person="patient_nbr", missing=["?"],
             l=5, l_reading=reading, method="bsgi",
         )  # fmt: skip
-        source = shoal.io.read.read_table(DATA / "diabetes130.csv.gz")
+        source = read_table(DATA / "diabetes130.csv.gz")
         table = encode(source, policy)
         assert len(np.unique(table.person)) == 71_518
         partition = bsgi_groups(table, [FrequencyL(5)])

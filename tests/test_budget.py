@@ -9,12 +9,14 @@ import pytest
 
 import shoal
 from command import shoal as command
+from shared_data import DATA
 from shoal.encoding.encode import encode
-from shoal.engines.memory.budget import best_l
+from shoal.engines.memory.budget import _largest_found, best_l
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.io.write import write_table
 
 QI = ["age", "gender", "education"]
+ADULT = DATA / "adult.csv"
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +36,28 @@ def test_the_k_found_fits_and_the_next_does_not(people, budget):
     following = shoal.anonymize(people, qi=QI, k=k + 1, rest="plain")
     assert found["next"] == {"k": k + 1, "loss": pytest.approx(following.loss.gcp)}
     assert following.loss.gcp > budget
+
+
+def test_a_larger_k_is_found_where_the_loss_is_not_monotone():
+    losses = {2: 0.1, 3: 0.2, 4: 0.4, 5: 0.3, 6: 0.6, 7: 0.3, 8: 0.7}
+    looked = _largest_found(lambda k: losses[k] <= 0.3, 8, look_beyond=True)
+    assert looked == 7  # 4 does not fit: halving alone ends at 3
+    assert _largest_found(lambda k: losses[k] <= 0.3, 8, look_beyond=False) == 3
+
+
+@pytest.mark.skipif(not ADULT.exists(), reason="needs adult.csv of ../shared/data")
+def test_more_than_273_on_adult_by_mondrian():
+    settings = {"qi": ["age", "sex", "race"], "method": "mondrian", "rest": "drop"}
+    found = shoal.anonymize(ADULT, max_loss=0.045993, **settings)
+    assert found.loss.gcp <= 0.045993
+    assert found.policy.k > 273
+
+
+def test_a_time_is_for_the_level_that_was_found(people):
+    release = shoal.anonymize(people, qi=QI, max_loss=0.1, time="0.5s", rest="plain", bound=False)
+    assert release.verification.ok
+    assert release.loss.gcp <= 0.1
+    assert release.verification.class_sizes.min() >= release.policy.k > 2
 
 
 def test_other_models_stay_and_l_can_be_searched(people):

@@ -19,7 +19,7 @@ from guarantees import fails_as_a_whole
 from random_tables import _column, quasi_identifier
 from shoal.encoding.codebook import SPAN, TREE
 from shoal.encoding.table import Partition, Recoding
-from shoal.errors import InfeasibleError, PolicyError
+from shoal.errors import InfeasibleError, NotFoundError, PolicyError
 from shoal.kernels.butterfly.units import best_groups, cheapest_groups, new_walk, units_of
 from shoal.methods.butterfly.body import body_first
 from shoal.methods.butterfly.division import division_of
@@ -109,7 +109,9 @@ def test_every_reader_is_safe_and_nothing_more_is_lost_than_on_the_union(
 ):
     table, settings = drawn
     sensitive = {"sensitive": "disease", "collusion_k": together, "recoding": recoding, "k": 2}
-    inner = {"inner": option.get("inner", "hilbert")}
+    option = {"inner": "hilbert", **option}
+    inner = {"inner": option["inner"]}
+    settings["seed"] = 1  # the same draws for both
     try:
         release = shoal.anonymize(
             table, method="butterfly", option=option, **settings, **asked, **sensitive, rest="plain"
@@ -141,7 +143,7 @@ def test_readers_count_persons_where_they_are_declared(drawn, data):
             table, method="butterfly", person="who", sensitive="disease", **settings, **asked,
             collusion_k=data.draw(st.sampled_from([None, 2])), rest="plain",
         )  # fmt: skip
-    except (InfeasibleError, shoal.errors.VerificationError) as error:
+    except (InfeasibleError, NotFoundError) as error:
         assert isinstance(error, InfeasibleError) or asked
         reject()
     rows = rows_of(release)
@@ -207,11 +209,11 @@ def test_colluding_readers_see_pairs_at_least():
 def test_without_readers_both_are_the_inner_method():
     rng = np.random.default_rng(5)
     table = pa.table({c: rng.integers(0, 20, 200) for c in "xyz"})
-    losses = {
-        shoal.anonymize(table, qi=["x", "y", "z"], k=5, method=method, rest="plain").loss.gcp
-        for method in ("hilbert", "union", "butterfly")
-    }
-    assert len(losses) == 1
+    asked = {"qi": ["x", "y", "z"], "k": 5, "rest": "plain", "seed": 1}
+    alone = shoal.anonymize(table, method="hilbert", **asked).loss.gcp
+    for method in ("union", "butterfly"):
+        inside = shoal.anonymize(table, method=method, option={"inner": "hilbert"}, **asked)
+        assert inside.loss.gcp == alone
 
 
 @pytest.mark.parametrize("method", ["union", "butterfly"])
@@ -359,7 +361,7 @@ def test_lanes_find_the_same_optimum(n, heaviest, seed, trees):
 @given(numbered(), st.integers(1, 4), st.sampled_from(["hilbert", "mondrian"]))
 def test_theorem_4_never_rules_out_a_butterfly_that_pays(table, k, inner):
     inputs = ButterflyInputs(table, division_of(table, views(min(k, table.n))), inner)
-    climb = paper._grown(inputs, table)
+    climb = paper._priced(inputs, *paper._grown(inputs, table))
     for v in range(len(inputs.division.wings)):
         bound = paper._Bound(inputs, v, climb)
         wing = paper._Builder(inputs, v, table, climb.tree)
@@ -372,7 +374,7 @@ def test_theorem_4_never_rules_out_a_butterfly_that_pays(table, k, inner):
 @given(numbered(), st.integers(1, 5))
 def test_nearest_neighbours_are_those_of_definition_3(table, k):
     inputs = ButterflyInputs(table, division_of(table, views(1)))
-    climb = paper._grown(inputs, table)
+    climb = paper._priced(inputs, *paper._grown(inputs, table))
     bound = paper._Bound(inputs, 0, climb)
     wing = inputs.tables[0]
     spots = [c.position[c.codes] for c in columns_of(wing)]
@@ -416,12 +418,14 @@ def test_butterflies_lose_far_less_than_the_union_on_a_census():
     }
     asked = {"reader": readers, "kind": ordinal, "k": 20}
     union = shoal.anonymize(census, method="union", **asked, rest="plain").loss.gcp
-    bounds = [({}, 0.8), ({"strategy": "paper"}, 1.0), ({"inner": "mondrian"}, 1.0)]
+    paper = {"strategy": "paper", "inner": "hilbert"}
+    bounds = [({"inner": "hilbert"}, 0.8), (paper, 1.0), ({"inner": "mondrian"}, 1.0)]
     for option, most in bounds:
         found = shoal.anonymize(census, method="butterfly", option=option, **asked, rest="plain")
         facts = found.record["method"]
         assert found.loss.gcp == pytest.approx(facts["losses"][facts["won"]], abs=1e-8)
-        assert found.loss.gcp <= most * facts["losses"]["union"]  # of the same inner method
+        # of the same inner method; the record has eight digits of it
+        assert found.loss.gcp <= most * facts["losses"]["union"] + 1e-8
     together = shoal.anonymize(census, method="butterfly", collusion_k=2, **asked, rest="plain")
     assert together.loss.gcp < union
 

@@ -91,6 +91,23 @@ def test_a_file_without_a_header_shows_no_record(tmp_path):
     assert not any(secret in done.err for secret in SECRETS)
 
 
+def test_a_release_without_a_header_shows_no_record(tmp_path):
+    """Found by the fuzzer: with a manifest beside it, the first record was listed as columns."""
+    table = pa.table({"age": ["30"] * 6, "ill": ["baker1", "baker2", "baker3"] * 2})
+    release = shoal_module.anonymize(table, qi="age", sensitive="ill", k=2, method="hilbert")
+    path = release.write(tmp_path / "r.csv")
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
+    refused(lambda: query(path, "SELECT count(*) FROM t WHERE age = 3"), "no column 'age'")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\u2028", "\x85"])
+def test_line_breaks_in_names_stay_on_the_line(end):
+    """Found by the fuzzer: a folder, a column or a file name may have one."""
+    error = InputError(f"column 'a{end}b{end}' is not there")
+    assert len(str(error).splitlines()) == 1
+    assert repr(end)[1:-1] in str(error)
+
+
 def test_a_header_is_told_as_far_as_it_was_declared():
     names = ["age", "Zip Code", "Nils"]
     told = no_column("zipcode", names, ["age", "zipcode"], "the table")

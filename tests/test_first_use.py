@@ -51,9 +51,11 @@ print(was_compiled(attribute_losses))
 
 READ_ONLY = """
 import os
-os.access = lambda path, mode: False  # a read-only installation and a read-only home
-import shoal.kernels.jit, numba
-print(numba.config.CACHE_DIR)
+access = os.access
+os.access = lambda path, mode: str(path).startswith(os.environ["TMPDIR"]) and access(path, mode)
+# so: a read-only installation and a read-only home
+from shoal.kernels.compiling.folders import own_folder
+print(own_folder() or "")
 """
 ONE_KERNEL = """
 from shoal.kernels.jit import CACHED, kernel
@@ -104,7 +106,7 @@ def replaceable(folder: Path) -> None:
 
 @pytest.mark.parametrize("planted", [wider, linked, of_another, replaceable])
 def test_a_folder_that_another_could_have_filled_is_no_cache(tmp_path, planted):
-    # Numba unpickles what it finds: a file of another's there ran as us.
+    # What is found there is loaded and run: a file of another's ran as us.
     folder = tmp_path / f"shoal-kernels-{os.getuid()}"
     planted(folder)
     done = run_read_only(tmp_path, READ_ONLY + ONE_KERNEL)
@@ -118,20 +120,44 @@ def test_a_home_that_everybody_can_write_is_no_cache(tmp_path):
     home = tmp_path / "home"
     home.mkdir()
     home.chmod(0o777)
-    script = f"""
-import os
-from pathlib import Path
-import shoal
-os.environ["XDG_CACHE_HOME"] = {str(home)!r}
-os.access = lambda path, mode: Path(path) == Path({str(home)!r})
-""" + READ_ONLY.split("home\n")[1]
+    script = f"import os; os.environ['XDG_CACHE_HOME'] = {str(home)!r}\n{READ_ONLY}"
     assert run_read_only(tmp_path, script).stdout.strip().startswith(str(tmp_path / "shoal-k"))
+    assert [*home.iterdir()] == []
+
+
+@pytest.mark.parametrize("planted", [wider, linked, of_another])
+def test_a_folder_in_the_home_that_another_could_have_filled_is_no_cache(tmp_path, planted):
+    home, temporary = tmp_path / "home", tmp_path / "temporary"
+    (home / "shoal").mkdir(parents=True)
+    temporary.mkdir(mode=0o700)
+    planted(home / "shoal" / "kernels")
+    script = "from shoal.kernels.compiling.folders import own_folder; print(own_folder() or '')"
+    environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
+    environment |= {"TMPDIR": str(temporary), "XDG_CACHE_HOME": str(home)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=True, env=environment, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == str(temporary / f"shoal-kernels-{os.getuid()}")
+
+
+def test_kernels_are_kept_in_the_home_for_us_alone(tmp_path):
+    script = "from shoal.kernels.compiling.folders import own_folder; print(own_folder())"
+    environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
+    environment["XDG_CACHE_HOME"] = str(tmp_path / "cache")
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=True, env=environment, capture_output=True, text=True
+    )
+    folder = tmp_path / "cache" / "shoal" / "kernels"
+    assert done.stdout.strip() == str(folder)
+    assert (
+        stat.S_IMODE(folder.stat().st_mode) == stat.S_IMODE(folder.parent.stat().st_mode) == 0o700
+    )
 
 
 def test_a_folder_the_user_names_is_theirs(tmp_path):
     tmp_path.chmod(0o777)
     done = subprocess.run(
         [sys.executable, "-c", READ_ONLY], check=True, capture_output=True, text=True,
-        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "TMPDIR": str(tmp_path)},
     )  # fmt: skip
-    assert (done.stdout.strip(), done.stderr) == (str(tmp_path), "")
+    assert (done.stdout.strip(), done.stderr) == (str(tmp_path / "shoal-kernels"), "")

@@ -81,7 +81,7 @@ def test_leaves_and_values_count_as_released(settings: dict[str, Any]) -> None:
     assert alone.table == release.table
     assert release.released_loss is not None
     for name, lost in alone.loss.ncp.items():
-        assert release.released_loss.ncp[name] == pytest.approx((lost * 60 + 1) / 61)
+        assert release.released_loss.ncp[name] == pytest.approx(lost)
 
 
 def test_rare_codes_cannot_be_found_by_a_hash() -> None:

@@ -15,12 +15,13 @@ from columns import columns_of, encoded_table, qi_column, sensitive_column
 from guarantees import assert_every_record_once, groups_of
 from naive_curve import best_cut, group_cost, hilbert_index
 from runs import partition_of
-from shoal.encoding.codebook import SET, SPAN, TREE
+from shoal.encoding.codebook import ROUND, SET, SPAN, TREE
 from shoal.encoding.table import EncodedTable, Partition
 from shoal.kernels import dp
 from shoal.kernels.curve import LANES, hilbert_keys, key_words
 from shoal.kernels.sorting import order_of_keys
-from shoal.methods.hilbert import Hilbert, curve_of
+from shoal.methods.curve import curve_of
+from shoal.methods.hilbert import Hilbert
 from shoal.models import (
     AlphaK,
     DistinctL,
@@ -31,6 +32,7 @@ from shoal.models import (
     UniqueDistinctL,
     table_histograms,
 )
+from tables import rounded
 
 run_hilbert = partial(partition_of, "hilbert")
 TWO_WAYS = 4  # lanes
@@ -62,14 +64,18 @@ def column(codes, form=SPAN, weight=1.0, size=None, missing=False, position=None
 
 @st.composite
 def tables(draw, most=40, sensitive=False, least=1):
-    """Small tables of all three forms: duplicates, constants, missing values, no QI at all."""
+    """Small tables of all four forms: duplicates, constants, missing values, no QI at all."""
     n = draw(st.integers(least, most))
     qi = []
     for _ in range(draw(st.integers(0, 4))):
         size = draw(st.integers(1, 7))
         codes = draw(st.lists(st.integers(0, size - 1), min_size=n, max_size=n))
-        form = draw(st.sampled_from([SPAN, TREE, SET]))
+        form = draw(st.sampled_from([SPAN, TREE, SET, ROUND]))
         weight = draw(st.sampled_from([1.0, 0.5, 3.0]))
+        if form == ROUND:
+            values = np.arange(size) / 8
+            qi.append(rounded(codes, values, 4, draw(st.booleans())).changed(weight=weight))
+            continue
         qi.append(column(codes, form, weight, size, draw(st.booleans())))
     if not sensitive:
         return encoded_table(n, tuple(qi))

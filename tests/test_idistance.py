@@ -19,9 +19,15 @@ from shoal.encoding.codebook import SET, SPAN
 from shoal.encoding.table import Recoding
 from shoal.kernels.papers.idistance import BLOCK, nearest_centres, padded
 from shoal.methods import get_method
-from shoal.methods.hilbert import curve_of
+from shoal.methods.curve import curve_of, drawn_curve
 from shoal.methods.papers import idistance
-from shoal.methods.papers.idistance import IDistanceOptions, centres_of, line_of, space_of
+from shoal.methods.papers.idistance import (
+    IDistanceOptions,
+    centres_of,
+    drawn_line,
+    line_of,
+    space_of,
+)
 from shoal.metrics.loss import gcp
 from shoal.models import EntropyL, FrequencyL, KAnonymity, TCloseness, UniqueDistinctL
 from tables import census, sixteenths
@@ -77,11 +83,14 @@ class TestGuarantee:
 
 
 class TestAgainstTwin:
-    @given(tables_with_centres(), st.booleans())
+    @given(tables_with_centres(), st.booleans(), st.integers(0, 3))
     @settings(deadline=None, max_examples=300)
-    def test_line(self, drawn, by_distance):
+    def test_line(self, drawn, by_distance, seed):
         table, centres = drawn
-        curve, space = curve_of(table), space_of(table)
+        curve, space = (
+            drawn_curve(table, seed, draws=1) if seed else curve_of(table),
+            space_of(table),
+        )
         line = line_of(table, curve, space, centres, "distance" if by_distance else "curve")
         expected = naive.line(table, curve, centres.tolist(), by_distance, BITS)
         assert line.order.tolist() == expected
@@ -95,8 +104,7 @@ class TestAgainstTwin:
     def test_cut_is_the_cheapest_of_the_line(self, table, k, within):
         k = min(k, table.n)
         options = IDistanceOptions(within=within)
-        curve, space = curve_of(table), space_of(table)
-        centres = centres_of(table, space, curve.axes, options, 0)
+        curve, centres, _ = drawn_line(table, options, 0)
         order = naive.line(table, curve, centres.tolist(), within == "distance", BITS)
         least, _ = best_cut(table.n, k, lambda a, b: group_cost(table, order[a:b]))
         found = groups_of(run_idistance(table, [KAnonymity(k)], within=within))

@@ -70,7 +70,7 @@ def chosen_levels(table: EncodedTable, outcome: Outcome) -> naive.Node:
 
 
 def minimal_nodes(table, models) -> set[naive.Node]:
-    attribute_levels = [levels_of(column) for column in table.qi]
+    attribute_levels = [levels_of(*each) for each in zip(table.qi, table.counts, strict=True)]
     found = Search(table, models, attribute_levels).minimal_nodes(lambda done, total: None)
     return {
         tuple(each.levels[r] for each, r in zip(attribute_levels, node, strict=True))
@@ -124,8 +124,9 @@ class TestAgainstAllNodes:
            missing=st.booleans())  # fmt: skip
     def test_every_level_unites_blocks_of_the_level_below(self, numbers, missing) -> None:
         cells = numbers + [None] * missing
-        column = encode(pa.table({"q": cells}), shoal.Policy.parse(qi=["q"], k=1)).qi[0]
-        each = levels_of(column)
+        table = encode(pa.table({"q": cells}), shoal.Policy.parse(qi=["q"], k=1))
+        column = table.qi[0]
+        each = levels_of(column, table.counts[0])
         assert len(set(each.blocks[-1].tolist())) == 1
         for fine, coarse in itertools.pairwise(each.blocks):
             assert len(set(fine.tolist())) > len(set(coarse.tolist()))

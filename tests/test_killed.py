@@ -293,12 +293,15 @@ def test_killed_at_any_moment(stage: Stage, target: Path, ending: str, kills: in
     """Two releases take turns over one another until the kill comes."""
     target = target.with_name(f"release.{ending}")
     old, new = stage.old_and_new(target)
-    for number in range(kills):
+    number = 0
+    # At least so many kills, and more until one has come while a file was being written.
+    while number < kills or (number < 100 and not left_over(target)):
         child = stage.start("forever", 0, target)
-        time.sleep(0.03 + 0.07 * number)
+        time.sleep(0.03 + 0.07 * (number % kills))
         os.kill(child, signal.SIGKILL)
         assert stage.end() == -signal.SIGKILL, "it wrote until it was killed"
         assert_whole(target, old, new)
+        number += 1
     assert left_over(target), "no kill came while a file was being written"
     pickle.loads(stage.stored[0].read_bytes()).write(target)
     assert shoal.verify(target).ok, "what killed processes leave behind is in nobody's way"

@@ -7,6 +7,7 @@ from functools import reduce
 from operator import add
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -91,3 +92,18 @@ def test_a_total_is_not_rounded(cells, scale):
     sizes = np.array([size for _, size in cells], dtype=np.int64)
     expected = sum((Fraction(x) * int(n) for x, n in zip(losses, sizes, strict=True)), Fraction(0))
     assert exact_total(losses, sizes) == expected
+
+
+@pytest.mark.parametrize("method", ["hilbert", "mondrian", "best", "optimal"])
+def test_a_released_star_costs_one_also_beside_missing_values(method):
+    rows = [("Italy", "Europe", "*"), ("US", "America", "*"), ("Chad", "Africa", "*")]
+    countries = ["Italy", "US", "Chad", None, None, None]
+    people = pa.table({"country": countries, "x": [1] * 6})
+    tree = {"tree": {up: [leaf] for leaf, up, _ in rows}}
+    release = shoal.anonymize(
+        people, qi=["country"], plain="x", hierarchy={"country": tree}, k=3, method=method, seed=1
+    )
+    cells = release.table.column("country").to_pylist()
+    assert release.verification.ok
+    assert cells.count("*") == 3
+    assert release.loss.gcp == 0.5

@@ -70,7 +70,7 @@ def test_what_is_known_from_the_policy_is_refused_before_data_is_read():
             recoding="generalise")  # fmt: skip
     unique = r"method mondrian: cannot promise l = 2 \(unique distinct\); anatomy and bsgi can"
     refused(unique, method="mondrian", l=2, l_reading="unique")
-    refused("takes no effort; best does", method="mondrian", k=2, effort="fast")
+    refused("takes no effort; best and butterfly do", method="mondrian", k=2, effort="fast")
     refused("inner = attributes: expected recoding suppress", method="union", k=2,
             option={"inner": "attributes"})  # fmt: skip
     refused("refine = incognito: with a person column", method="tp+", l=2, person="who",

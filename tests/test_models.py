@@ -35,7 +35,10 @@ from shoal.models import (
     KE,
     MODELS,
     AlphaK,
+    BasicBeta,
+    DeltaDisclosure,
     DistinctL,
+    EnhancedBeta,
     EntropyL,
     FrequencyL,
     KAnonymity,
@@ -55,6 +58,7 @@ from shoal.models import (
     whole_table_only,
 )
 from shoal.models.exact import at_most, limited
+from shoal.models.likeness import Likeness
 from shoal.policy import Policy
 
 # --- the vectorised models against the definitions ---------------------------------------
@@ -92,8 +96,12 @@ def test_level_is_the_strictest_that_holds(example, model):
         if isinstance(reached, int):
             assert reached == expected
             continue
+        if reached is None:  # no parameter would do
+            assert isinstance(model, EnhancedBeta | DeltaDisclosure) and math.isinf(expected)
+            continue
+        expected = Fraction(expected)
         assert abs(reached - expected) < 2e-6
-        if isinstance(model, TCloseness | AlphaK):
+        if isinstance(model, TCloseness | AlphaK | Likeness):
             assert Fraction(str(reached)) >= expected
         json.dumps(reached)
 
@@ -107,6 +115,10 @@ def test_a_model_holds_at_the_level_it_reports(example, model):
         if isinstance(model, TCloseness):
             assert TCloseness.of(reached).holds(classes).all()
             assert not holds or reached <= float(model.t) + 1e-6
+        elif isinstance(model, Likeness):
+            assert not holds or reached <= float(getattr(model, model.option)) + 2e-6
+            if reached:  # 0 is no parameter: nothing gains, so any will do
+                assert type(model).of(reached).holds(classes).all()
         elif isinstance(model, AlphaK):
             assert AlphaK.of(reached, 1).holds(classes).all()
         elif isinstance(model, EntropyL):
@@ -474,12 +486,15 @@ def test_registry():
         "unique-l",
         "(alpha,k)",
         "t-closeness",
+        "beta-likeness",
+        "basic-beta-likeness",
+        "delta-disclosure",
         "(k,e)",
     ]
     for name, model in MODELS.items():
         assert model.name == name
         assert model.summary and len(model.summary) < 80
-        assert model.option in {"k", "l", "t", "alpha", "e"}
+        assert model.option in {"k", "l", "t", "alpha", "beta", "delta", "e"}
     readings = [model.reading for model in MODELS.values() if model.option == "l"]
     assert readings == list(READINGS) == ["frequency", "distinct", "entropy", "recursive", "unique"]
 
@@ -520,6 +535,9 @@ def test_decimals_are_taken_as_written():
         (AlphaK.of(0.2, 5), "alpha = 0.2, k = 5"),
         (TCloseness.of("1/3"), "t = 1/3"),
         (KE.of(5, 1000), "k = 5, e = 1000"),
+        (EnhancedBeta.of(1.5), "beta = 1.5 (enhanced)"),
+        (BasicBeta.of(2), "beta = 2 (basic)"),
+        (DeltaDisclosure.of("0.7"), "delta = 0.7"),
     ],
 )
 def test_as_people_write_it(model, text):
@@ -538,6 +556,12 @@ def test_as_people_write_it(model, text):
         ({"l": math.nan, "l_reading": "entropy"}, "l: expected a number of at least 1; got nan"),
         ({"t": 1.5}, "t: expected a number from 0 to 1; got 1.5"),
         ({"t": -0.1}, "t: expected a number from 0 to 1; got -0.1"),
+        ({"beta": 0}, "beta: expected a number above 0; got 0"),
+        ({"delta": -1}, "delta: expected a number above 0; got -1"),
+        (
+            {"beta": 1, "beta_reading": "strict"},
+            "beta_reading: expected one of enhanced, basic; got strict",
+        ),
         ({"k": 2, "alpha": 0}, "alpha: expected a number above 0 and at most 1; got 0"),
         ({"k": 2, "alpha": "1/0"}, "alpha: expected a number above 0 and at most 1; got 1/0"),
         ({"k": 2, "e": -1}, "e: expected a number of at least 0; got -1"),
@@ -560,7 +584,7 @@ def test_as_people_write_it(model, text):
             {"l": 2, "l_reading": "best"},
             "l_reading: expected one of frequency, distinct, entropy, recursive, unique; got best",
         ),
-        ({}, "no privacy model: give at least one of k, l, t, alpha and k, e and k"),
+        ({}, "no privacy model: give at least one of k, l, t, beta, delta, alpha and k, e and k"),
     ],
 )
 def test_build_models_refuses(options, message):
@@ -607,19 +631,23 @@ FLU = ("flu",) * 31 + tuple("abc" * 23)
         (
             KAnonymity(3),
             disease_table(*"abcd", person=np.array([0, 0, 1, 1], np.int32)),
-            "no 3-anonymous release exists: the table has 2 persons; the largest possible k is 2",
+            "no release satisfies k = 3: every class needs 3 persons; the table has 2",
         ),
         (
             FrequencyL(4),
             disease_table(*FLU),
-            "no 4-diverse release exists: 'flu' is 31.0% of the records (column disease), "
-            "more than 1/4; the largest possible l is 3",
+            "no 4-diverse release exists: one value is 31.0% of the records (column disease), "
+            "more than 1/4; the largest possible l is 3; l_reading = distinct lets values be "
+            "frequent, and allows up to 4"
+            "; if that value is not sensitive, exempt it: exempt = {disease = [...]}",
         ),
         (
             UniqueDistinctL(2),
             disease_table(None, None, "a"),
             "no 2-diverse release exists: a missing value is 66.7% of the records "
-            "(column disease), more than 1/2; the largest possible l is 1",
+            "(column disease), more than 1/2; the largest possible l is 1; l_reading = "
+            "distinct lets values be frequent, and allows up to 2"
+            "; if that value is not sensitive, exempt it: exempt = {disease = [...]}",
         ),
         (
             DistinctL(5),
@@ -642,8 +670,9 @@ FLU = ("flu",) * 31 + tuple("abc" * 23)
         (
             AlphaK.of(0.3, 2),
             disease_table(*FLU),
-            "no (0.3, 2)-anonymous release exists: 'flu' is 31.0% of the records "
-            "(column disease), more than 0.3; the smallest possible alpha is 0.31",
+            "no (0.3, 2)-anonymous release exists: one value is 31.0% of the records "
+            "(column disease), more than 0.3; the smallest possible alpha is 0.31"
+            "; if that value is not sensitive, exempt it: exempt = {disease = [...]}",
         ),
         (
             AlphaK.of(1, 4),

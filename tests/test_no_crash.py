@@ -40,6 +40,23 @@ def test_deep_json_lines_are_refused_before_arrow_sees_them(tmp_path, text):
     assert "nested more than 64 deep" in done.stderr.splitlines()[-1]
 
 
+@pytest.mark.parametrize(
+    "text", ["null", " null\n{}", '{"a": 1} null', '{"a": 1}\nnull\n', "{}null{}"]
+)
+def test_null_for_a_record_is_refused_before_arrow_sees_it(tmp_path, text):
+    """Found by the fuzzer: Arrow follows no pointer to it, and ends."""
+    path = tmp_path / "t.jsonl"
+    path.write_text(text)
+    with pytest.raises(InputError, match="expected a JSON object a line"):
+        read_table(path)
+
+
+def test_null_values_are_read(tmp_path):
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"a": null, "b": "} null"}\n{"a": 1, "b": "x"}\n')
+    assert read_table(path).column("a").to_pylist() == [None, 1]
+
+
 def test_brackets_in_texts_are_not_nested(tmp_path):
     path = tmp_path / "t.jsonl"
     odd = ("[{" * 100 + '\\"', "}", "{")

@@ -23,7 +23,7 @@ from guarantees import assert_guaranteed, groups_of, whole_holds
 from runs import outcome_of
 from shoal.encoding.codebook import SET
 from shoal.encoding.table import Partition
-from shoal.errors import InfeasibleError, PolicyError
+from shoal.errors import InfeasibleError, NotFoundError, PolicyError
 from shoal.methods import get_method, optimal
 from shoal.methods.base import Run
 from shoal.methods.exact import Deadline, group_losses, partitioning
@@ -96,7 +96,7 @@ class TestAgainstTwin:
         table = random_table(rng, 2 * pairs, values=2)
         halves = rng.permutation(2 * pairs) % 2
         table = about(table, sensitive(halves, 2))
-        assert_optimal(table, [FrequencyL(2)], least_pairs(table).partition)
+        assert_optimal(table, [FrequencyL(2)], least_pairs(table, long()).partition)
 
     @pytest.mark.parametrize(
         "model",
@@ -156,7 +156,7 @@ class TestLargerTables:
         rng = np.random.default_rng(5)
         table = random_table(rng, 40, stars=stars)
         table = about(table, sensitive(rng.permutation(40) % 2, 2))
-        matched = least_pairs(table).partition
+        matched = least_pairs(table, long()).partition
         assert_guaranteed(table, [FrequencyL(2)], matched)
         assert loss_of(table, matched) == pytest.approx(loss_of(table, partitioned(table, 1, 2)))
 
@@ -221,7 +221,7 @@ class TestPersons:
             except InfeasibleError:
                 infeasible += 1
                 assert naive.optimum(table, models) == math.inf
-            except PolicyError as error:
+            except NotFoundError as error:
                 refused += 1
                 assert "published under the same values" in str(error)
             else:
@@ -234,7 +234,7 @@ class TestPersons:
         column = qi([0, 0, 0, 0], 1).changed(suppressed=True)
         person = np.array([0, 1, 0, 2], dtype=np.int32)
         table = encoded_table(4, (column,), (sensitive([0, 1, 1, 0], 2),), person)
-        with pytest.raises(PolicyError, match="persons are in several"):
+        with pytest.raises(NotFoundError, match="persons are in several"):
             run_optimal(table, [FrequencyL(2)])
 
 

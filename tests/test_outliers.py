@@ -143,16 +143,18 @@ class TestDropped:
         ]  # of the whole table's range
         assert release.loss.ncp["age"] == pytest.approx((sum(spans) + gone) / 40)
 
-    def test_the_manifest_counts_them_and_does_not_name_them(self, tmp_path):
+    def test_the_record_counts_them_and_the_manifest_says_how_many_at_most(self, tmp_path):
         table = far_out(s=[SECRET] * 40)
         release = shoal.anonymize(table, **ASKED, sensitive="s", max_suppressed="5%", rest="plain")
         gone = release.loss.suppressed_records
         said = json.dumps(release.manifest)
-        assert release.manifest["release"]["suppressed"] == {
+        assert release.manifest["release"]["suppressed"] == {"at_most": "5%", "by": "drop"}
+        assert release.record["release"]["suppressed"] == {
             "records": gone, "of": 40, "by": "drop",
         }  # fmt: skip
         assert release.manifest["release"]["records"] == 40 - gone
-        assert release.manifest["loss"]["suppressed_records"] == gone
+        assert "suppressed_records" not in release.manifest["loss"]
+        assert release.record["loss"]["suppressed_records"] == gone
         assert f"suppressed {gone} of 40 records" in repr(release)
         assert "999" not in said
         assert SECRET not in said
@@ -181,7 +183,8 @@ class TestDropped:
             table, qi=["age"], k=2, max_suppressed="20%", method="hilbert", rest="plain"
         )
         assert release.loss.suppressed_records == 0
-        assert "no record was suppressed" in " ".join(release.manifest["notices"])
+        assert "no record was suppressed" in " ".join(release.record["notices"])
+        assert "suppressed" not in " ".join(release.manifest["notices"])
         assert "suppressed" not in repr(release)
 
     def test_a_budget_of_loss_counts_them(self):
@@ -224,7 +227,7 @@ class TestStarred:
             far_out(), **ASKED, max_suppressed="5%", suppress_by="star", rest="plain"
         )
         assert release.loss.suppressed_records == 0
-        assert "stars make no safe class" in " ".join(release.manifest["notices"])
+        assert "makes a safe class of stars" in " ".join(release.record["notices"])
 
     def test_closeness_is_judged_against_all_rows(self):
         release = shoal.anonymize(

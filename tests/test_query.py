@@ -474,7 +474,7 @@ def test_a_column_alone_is_no_condition():
         ("SELECT count(*) FROM t WHERE age = true", "column 'age' holds numbers"),
         ("SELECT count(*) FROM t WHERE born > 5", "column 'born' holds ISO dates"),
         ("SELECT count(*) FROM t WHERE sex < 5", "quote"),
-        ("SELECT count(*) FROM t WHERE age = [1]", "a value of type list"),
+        ("SELECT count(*) FROM t WHERE age = [1]", "in a value is not supported"),
         ("SELECT count(*) FROM t WHERE age = CAST('x' AS INT)", "Could not convert"),
         ("SELECT count(*) FROM t WHERE age = nosuch(1)", "nosuch"),
         ("SELECT count(*) FROM t WHERE height = 1", "no column 'height'; it has"),
@@ -566,14 +566,6 @@ def test_groups_by_several_columns_positions_and_all():
         assert [(row["a"], row["b"]) for row in rows] == [("x", 1), ("x", 2), ("y", 1), (None, 1)]
         assert all((r["expected"], r["lower"], r["upper"]) == (0.5, 0, 1) for r in rows)
     assert query(table, "SELECT a, count(*) FROM t WHERE q > 9 GROUP BY a", qi=["q"]).rows == ()
-
-
-def test_generalised_columns_are_no_groups():
-    with pytest.raises(PolicyError, match="GROUP BY 'age': its cells are generalised"):
-        query(released(), "SELECT age, count(*) FROM release GROUP BY age")
-    bounds = pa.table({"age_min": [1], "age_max": [2]})
-    with pytest.raises(PolicyError, match="GROUP BY 'age': its cells are generalised"):
-        query(bounds, "SELECT age, count(*) FROM release GROUP BY age")
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])

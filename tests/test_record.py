@@ -106,6 +106,27 @@ def test_another_input_is_refused(tmp_path: Path, table: Path) -> None:
         assert_refused(tmp_path, *asked, says=("record",))
 
 
+@pytest.mark.parametrize("part", ["policy", "base", "seed", "input", "release"])
+@pytest.mark.parametrize("value", [None, 3.5, "x", []])
+def test_a_damaged_record_is_one_line(
+    tmp_path: Path, table: Path, part: str, value: object
+) -> None:
+    """Found by the fuzzer, also with parts of the record gone."""
+    released(table, tmp_path / "first.csv", "--method", "hilbert", "-k", 4)
+    secret = tmp_path / "first.csv.record.json"
+    changed = json.loads(secret.read_text())
+    changed[part] = value
+    if value is None:
+        del changed[part]
+    secret.write_text(json.dumps(changed))
+    reproduce = ("reproduce", secret, table, "-o", tmp_path / "out.csv")
+    code = 2 if (part, value) != ("base", "x") else 0
+    if code:
+        assert_refused(tmp_path, *reproduce, says=("record",))
+    else:
+        assert shoal(*reproduce).code == 0
+
+
 def test_other_bytes_are_not_written(tmp_path: Path, table: Path) -> None:
     released(table, tmp_path / "first.csv", "--method", "hilbert", "-k", 4)
     secret = tmp_path / "first.csv.record.json"

@@ -16,8 +16,8 @@ from guarantees import groups_of, whole_holds
 from shoal.encoding.table import Partition
 from shoal.kernels.best.assigning import assign, new_assignment
 from shoal.kernels.best.guillotine import cut_tree, new_cut_scratch
-from shoal.kernels.best.pricing import members_price, new_box, price_with, prices_of
 from shoal.kernels.group_check import members_hold
+from shoal.kernels.pricing import members_price, new_box, price_with, prices_of
 from shoal.methods.best import improver
 from shoal.methods.best.improver import Improver
 from shoal.models import (
@@ -89,7 +89,7 @@ def searched(table, models, seed, steps=300):
     """All records as one group, improved; pools are wide and hot as they are on real tables."""
     improver = Improver(table, models, seed)
     improver.begin(Partition.whole(table.n))
-    improver.improve(steps, 3, lambda done, loss: None, None)
+    improver.improve(steps, 3, lambda done, loss: None)
     return improver
 
 
@@ -181,7 +181,11 @@ def test_the_first_cut_is_the_cheapest(models, seed):
     cut_scratch = new_cut_scratch(improver.prices, table.n)
     common = (improver.prices, improver.records, improver.check, cut_scratch)
     # parts smaller than the whole are not cut again
-    parts = cut_tree(*common, members, table.n - 1, ends)
+    cut_scratch.stack[:, 0] = 0, table.n
+    state = np.array([1, 0])
+    cut_tree(*common, members, table.n - 1, ends, state, np.inf)
+    assert state[0] == 0
+    parts = state[1]
     expected = naive.best_cut(table, list(range(table.n)), models)
     assert parts == (1 if expected == np.inf else 2)
     if parts == 2:

@@ -160,7 +160,7 @@ def test_best_is_near_the_bound_and_below_tp_plus() -> None:
     plus = partition(table, Plan.of(policy.override(method="tp+"))).recoding.partitions[0]
     search = StarImprover(table, Asked(1, 1, 4), 0, plus)
     begun = search.total
-    search.improve(20_000, 4, lambda done, loss: None, None)
+    search.improve(20_000, 4, lambda done, loss: None)
     assert search.programme is not None
     assert search.programme.bound <= search.total < 0.8 * begun
     assert search.total < 1.2 * search.programme.bound

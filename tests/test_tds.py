@@ -16,9 +16,11 @@ from naive_queries import groups_of
 from random_tables import microdata
 from shoal.encoding.encode import encode
 from shoal.encoding.recode import recode
-from shoal.errors import InfeasibleError, InputError, PolicyError
+from shoal.encoding.table import Partition
+from shoal.errors import InfeasibleError, InputError, NotFoundError, PolicyError
+from shoal.kernels.random import seed_words
 from shoal.methods.base import Run
-from shoal.methods.papers.tds import TDS, TDSOptions
+from shoal.methods.papers.tds import DRAWS, TDS, Cut, TDSOptions, drawn_factors
 from shoal.metrics.loss import gcp
 from shoal.models import build_models, check_eligible, needs_sensitive, table_histograms
 from shoal.policy import Policy
@@ -57,7 +59,7 @@ def tasks(draw, most=30):
     try:
         table = encode(source, Policy.parse(**given_settings, sensitive=columns))
         check_eligible(table.codebook, models)
-    except (InputError, InfeasibleError):
+    except (InputError, InfeasibleError, NotFoundError):
         reject()
     options = {"score": draw(st.sampled_from(SCORES)), "cautious": draw(st.booleans())}
     return table, models, options
@@ -86,16 +88,40 @@ def allowed_by(table, models):
 
 
 @settings(deadline=None, max_examples=100)
-@given(tasks())
-def test_classes_are_safe_and_the_cut_is_that_of_the_slow_twin(task):
+@given(tasks(), st.booleans(), st.integers(0, 99))
+def test_classes_are_safe_and_the_cut_is_that_of_the_slow_twin(task, drawn, seed):
     table, models, options = task
-    outcome = run(table, models, **options)
+    factors = drawn_factors(table, np.random.default_rng(seed))
+    if not drawn:  # then many scores are equal
+        factors = np.ones_like(factors)
+    cut = Cut(table, models, TDSOptions(**options), factors)
+    while cut.specialise():
+        pass
     allowed = allowed_by(table, models)
-    partition = outcome.recoding.partitions[0]
+    partition = Partition.from_group_ids(cut.class_of)
     assert all(allowed(rows) for rows in groups_of(partition))
-    slow = naive.tds(table, allowed, **options, sizes_only=not needs_sensitive(models))
-    assert [blocks_of(domain) for domain in outcome.recoding.domains] == slow
+    sizes_only = not needs_sensitive(models)
+    slow = naive.tds(table, allowed, **options, sizes_only=sizes_only, factors=factors)
+    assert [blocks_of(axis.domain()) for axis in cut.axes] == slow
     assert sorted(map(sorted, groups_of(partition))) == sorted(naive.classes(table, slow))
+
+
+@settings(deadline=None, max_examples=60)
+@given(tasks(), st.integers(0, 99))
+def test_a_release_is_safe_and_the_best_of_what_was_drawn(task, seed):
+    table, models, options = task
+    outcome = TDS().run(table, models, TDSOptions(**options), Run(seed))
+    assert all(map(allowed_by(table, models), groups_of(outcome.recoding.partitions[0])))
+    rng = np.random.default_rng(seed_words(seed, "tds"))
+    cuts = []
+    for _ in range(DRAWS):
+        cut = Cut(table, models, TDSOptions(**options), drawn_factors(table, rng))
+        while cut.specialise():
+            pass
+        cuts.append((cut.gained, [blocks_of(axis.domain()) for axis in cut.axes]))
+    most = max(gained for gained, _ in cuts)
+    blocks = [blocks_of(domain) for domain in outcome.recoding.domains]
+    assert blocks in [found for gained, found in cuts if gained == most]
 
 
 @settings(deadline=None, max_examples=100)
@@ -192,7 +218,7 @@ def test_persons_are_counted(data):
         table = encode(source, Policy.parse(**roles, sensitive="disease", person="who"))
         check_eligible(table.codebook, models)
         outcome = run(table, models)
-    except (InputError, InfeasibleError):
+    except (InputError, InfeasibleError, NotFoundError):
         reject()
     classes = table_histograms(table, outcome.recoding.partitions[0].group_ids())[0]
     assert all(model.holds(classes).all() for model in models)

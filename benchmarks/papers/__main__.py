@@ -35,7 +35,7 @@ def main() -> None:
             parser.error(f"expected figures of {', '.join(known)}; got {name}")
         paper, figure = name.split(".")
         for panel in PAPERS[paper][figure](arguments.full):
-            panel.show()
+            panel.show(f"paper{paper}")
             panel.draw(arguments.out / paper)
     print(f"\n{time.perf_counter() - begin:.0f} s; pictures in {arguments.out}")
 

@@ -1,9 +1,12 @@
-"""A figure of a paper: rows of (label, x, value), printed as a table, drawn as lines."""
+"""A figure of a paper: rows of (label, x, value), printed as a table, kept, drawn as lines."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+from benchmarks.keeping import keep
 
 
 @dataclass
@@ -22,19 +25,14 @@ class Figure:
     def value(self, label: str, x: float) -> float:
         return next(value for name, at, value in self.rows if (name, at) == (label, x))
 
-    def show(self) -> None:
-        """Print the panel as a Markdown table, one row a line of the figure."""
-        xs = list(dict.fromkeys(x for _, x, _ in self.rows))
-        labels = list(dict.fromkeys(label for label, _, _ in self.rows))
-        print(f"\n### {self.name}: {self.title}\n")
-        print(f"| {self.y} | {' | '.join(f'{self.x} = {x:g}' for x in xs)} |")
-        print(f"|---|{'---|' * len(xs)}")
-        for label in labels:
-            cells = [
-                next((f"{v:.4g}" for name, at, v in self.rows if (name, at) == (label, x)), "")
-                for x in xs
-            ]
-            print(f"| {label} | {' | '.join(cells)} |", flush=True)
+    def show(self, file: str) -> None:
+        """Print the panel as a Markdown table, one row a line of the figure, and keep it."""
+        lines: dict[str, dict[str, float]] = {}
+        for label, x, value in self.rows:
+            lines.setdefault(label, {})[f"{x:g}"] = float(f"{value:.6g}")
+        panel = {"title": self.title, "x": self.x, "y": self.y, "lines": lines}
+        print(f"\n### {self.name}: {self.title}\n\n{written(panel)}", flush=True)
+        keep(file, {self.name: panel})
 
     def draw(self, folder: Path) -> None:
         """Save the panel as an SVG, with a logarithmic y axis where values differ widely."""
@@ -56,3 +54,15 @@ class Figure:
         )
         folder.mkdir(parents=True, exist_ok=True)
         chart.save(str(folder / f"{self.name.lower().replace(' ', '-')}.svg"))
+
+
+def written(panel: dict[str, Any]) -> str:
+    """A kept panel as a Markdown table."""
+    xs = list(dict.fromkeys(x for line in panel["lines"].values() for x in line))
+    rows = [[panel["y"], *(f"{panel['x']} = {x}" for x in xs)]]
+    rows += [
+        [label, *(f"{line[x]:.4g}" if x in line else "" for x in xs)]
+        for label, line in panel["lines"].items()
+    ]
+    rows.insert(1, ["---"] * len(rows[0]))
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows).replace("| --- ", "|---")

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from benchmarks.papers.figures import Figure
 from benchmarks.papers.runs import encoded, run
+from shoal.encoding.table import EncodedTable
 
 K_METHODS = ["hilbert", "idistance", "idistance by curve", "topdown", "mondrian"]
 FAST = ["hilbert fast", "idistance fast"]
@@ -52,10 +53,8 @@ def figure15(full: bool) -> Iterator[Figure]:
 
 
 def figure16(full: bool) -> Iterator[Figure]:
-    """Variable l, on ACS and on Adult."""
-    for name, title in (("acs", "Census"), ("adult", "Adult")):
-        table = encoded(name, N if name == "acs" else None, diverse=True)
-        most = 8 if name == "acs" else 7
+    """Variable l, on ACS by group of occupations and by occupation, and on Adult."""
+    for title, (table, most) in _by_l().items():
         levels = range(2, most + 1) if full else (2, 3, 5, most)
         panels = _loss_and_time(
             "Figure 16",
@@ -100,8 +99,7 @@ def figure19(full: bool) -> Iterator[Figure]:
 def figure20(full: bool) -> Iterator[Figure]:
     """Accuracy of cube queries."""
     methods = [*L_METHODS, "anatomy"]
-    for name, title, most in (("acs", "Census", 8), ("adult", "Adult", 7)):
-        table = encoded(name, N, diverse=True)
+    for title, (table, most) in _by_l().items():
         panel = Figure(f"Figure 20a {title}", f"{title}, level 2, variable l", "l", "KL")
         for m in range(2, most + 1) if full else (2, 5, most):
             for label in methods:
@@ -125,6 +123,31 @@ def figure20(full: bool) -> Iterator[Figure]:
     yield panel
 
 
+def figure_trees(full: bool) -> Iterator[Figure]:
+    """Figures 13a and 16a with the trees of the paper's Table 1."""
+    methods = [label for label in _some(full) if label != "idistance by curve"]
+    for figure, diverse, levels in (
+        ("13", False, (10, 20, 50, 70, 100)),
+        ("16", True, range(2, 9)),
+    ):
+        x, labels = ("l", L_METHODS) if diverse else ("k", methods)
+        panel = Figure(f"Figure {figure}a trees", f"Census with trees, variable {x}", x, "GCP")
+        table = encoded("acs", N, diverse=diverse, trees=True)
+        for at in levels:
+            for label in labels:
+                panel.add(label, at, run(table, label, **{x: at}).gcp)
+        yield panel
+
+
+def _by_l() -> dict[str, tuple[EncodedTable, int]]:
+    """Tables for l-diversity, and the largest l to draw: groups of occupations allow 8."""
+    return {
+        "Census": (encoded("acs", N, diverse=True), 8),
+        "Census by occupation": (encoded("acs", N, diverse=True, about="Occupation"), 10),
+        "Adult": (encoded("adult", diverse=True), 7),
+    }
+
+
 def _some(full: bool) -> list[str]:
     """The methods for k; topdown takes its time and comes with --full only."""
     return K_METHODS if full else [label for label in K_METHODS if label != "topdown"]
@@ -133,7 +156,7 @@ def _some(full: bool) -> list[str]:
 def _loss_and_time(name, title, x, cases, methods) -> Iterator[Figure]:
     """Two panels over the same runs; each method runs once before the clock, to compile."""
     loss = Figure(f"{name}a", title, x, "GCP")
-    seconds = Figure(f"{name}b", title, x, "seconds")
+    seconds = Figure(f"{name}b", title, x, "CPU seconds")
     for label in methods:
         run(encoded("adult", 2000, diverse="l" in cases[0][2]), label, **cases[0][2])
     for at, table, models in cases:
@@ -147,4 +170,5 @@ def _loss_and_time(name, title, x, cases, methods) -> Iterator[Figure]:
 FIGURES = {
     "12": figure12, "13": figure13, "14": figure14, "15": figure15, "16": figure16,
     "17": figure17, "18": figure18, "19": figure19, "20": figure20,
+    "trees": figure_trees,
 }  # fmt: skip

@@ -18,6 +18,7 @@ from shoal._version import __version__
 
 if TYPE_CHECKING:
     from shoal import datasets, errors
+    from shoal.attacks import attack
     from shoal.explore.compare import compare
     from shoal.explore.inspection import inspect
     from shoal.hierarchy import Hierarchy
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from shoal.policy import Policy
     from shoal.recipient import query
     from shoal.release import Release
+    from shoal.risks import risk
     from shoal.verification.files import verify
 
 __all__ = [
@@ -34,12 +36,14 @@ __all__ = [
     "Release",
     "__version__",
     "anonymize",
+    "attack",
     "compare",
     "datasets",
     "errors",
     "inspect",
     "join_check",
     "query",
+    "risk",
     "verify",
 ]
 
@@ -49,10 +53,12 @@ _HOMES = {
     "Policy": "shoal.policy",
     "Release": "shoal.release",
     "anonymize": "shoal.pipeline",
+    "attack": "shoal.attacks",
     "compare": "shoal.explore.compare",
     "inspect": "shoal.explore.inspection",
     "join_check": "shoal.joining",
     "query": "shoal.recipient",
+    "risk": "shoal.risks",
     "verify": "shoal.verification.files",
 }
 _MODULES = frozenset({"datasets", "errors"})

@@ -65,25 +65,28 @@ class Effort:
     counted such that it does. Each effort adds this as a stage to those before it."""
     rounds: int
     """Rounds of that stage of the search."""
+    start_seconds: float
+    """A start that would take longer, by what is counted of it, is not tried."""
     bound_seconds: float
-    """The bound stops after so long, at up to `USUAL_RECORDS` records."""
+    """The bound takes about so long, at up to `USUAL_RECORDS` records: it counts steps too."""
     bound: BoundSteps
 
     def seconds_for_bound(self, records: int) -> float:
-        """The bound of a table of so many records stops after so long."""
+        """The bound of a table of so many records takes about so long at most."""
         return float(self.bound_seconds * max(1.0, time_factor(records)) ** 0.5)
 
 
 EFFORTS: Mapping[str, Effort] = MappingProxyType(
     {
-        "instant": Effort(0.4, 4, 0.5, BoundSteps()),
-        "fast": Effort(4.0, 12, 4.0, BoundSteps((2_000,), programme=300)),
+        "instant": Effort(0.4, 4, 4.0, 0.5, BoundSteps()),
+        "fast": Effort(4.0, 12, 40.0, 4.0, BoundSteps((2_000,), programme=300)),
         "normal": Effort(
-            30.0, 60, 25.0, BoundSteps((2_000, 20_000), (1_000,) * 3, programme=1_000)
+            30.0, 60, 400.0, 25.0, BoundSteps((2_000, 20_000), (1_000,) * 3, programme=1_000)
         ),
         "max": Effort(
             300.0,
             300,
+            4_000.0,
             300.0,
             BoundSteps((2_000, 20_000), (1_000,) * 3 + (5_000,) * 16, programme=5_000, exact=True),
         ),

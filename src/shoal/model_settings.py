@@ -12,10 +12,20 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, Field
 
-__all__ = ["MODEL_OPTIONS", "MODEL_SETTINGS", "READINGS", "ModelOption", "ModelSettings", "Reading"]
+__all__ = [
+    "BETA_READINGS",
+    "MODEL_OPTIONS",
+    "MODEL_SETTINGS",
+    "READINGS",
+    "ModelOption",
+    "ModelSettings",
+    "Reading",
+]
 
 Reading = Literal["frequency", "distinct", "entropy", "recursive", "unique"]
 READINGS: tuple[str, ...] = get_args(Reading)
+BetaReading = Literal["enhanced", "basic"]
+BETA_READINGS: tuple[str, ...] = get_args(BetaReading)
 Number = int | float
 
 
@@ -56,6 +66,18 @@ class ModelSettings(BaseModel):
     alpha: Annotated[
         Number | None, ModelOption("--alpha", "The alpha of (alpha,k)-anonymity.", float)
     ] = Field(None, description="the alpha of (alpha,k)-anonymity")
+    beta: Annotated[Number | None, ModelOption("--beta", "beta-likeness.", float)] = Field(
+        None, description="beta-likeness: how much more frequent a value may be in a class"
+    )
+    beta_reading: Annotated[
+        BetaReading,
+        ModelOption(
+            "--beta-reading", "What beta-likeness means. [enhanced]", choices=BETA_READINGS
+        ),
+    ] = Field("enhanced", description="what beta-likeness means")
+    delta: Annotated[Number | None, ModelOption("--delta", "delta-disclosure.", float)] = Field(
+        None, description="delta-disclosure: no value much more or less frequent in a class"
+    )
     e: Annotated[Number | None, ModelOption("-e", "The e of (k,e)-anonymity.", float)] = Field(
         None, description="the e of (k,e)-anonymity"
     )

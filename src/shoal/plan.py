@@ -18,8 +18,8 @@ from typing import Any
 from shoal.encoding.table import EncodedTable
 from shoal.errors import PolicyError
 from shoal.methods import default_for, get_method, methods_where
-from shoal.methods.base import Method, Options
-from shoal.models import Model, View, models_of, views_of
+from shoal.methods.base import QI_ONLY, Method, Options
+from shoal.models import Model, View, models_of, needs_sensitive, views_of
 from shoal.policy import SEED_BITS, Policy
 
 __all__ = ["Plan", "drawn_seed", "seed_of"]
@@ -47,9 +47,12 @@ class Plan:
     """Settings that wait for the table: ``l`` (auto), and the k or l that ``max_loss`` searches."""
 
     @classmethod
-    def of(cls, policy: Policy) -> Plan:
-        """The plan of a policy, or `PolicyError` with what is wrong with it."""
-        return _resolved(policy, _left_open(policy), seed_of(policy))
+    def of(cls, policy: Policy, seed: int | None = None) -> Plan:
+        """The plan of a policy, or `PolicyError` with what is wrong with it.
+
+        A `seed` here is one that an earlier run drew, not one that the policy gives.
+        """
+        return _resolved(policy, _left_open(policy), seed_of(policy) if seed is None else seed)
 
     def decided(self, **levels: int) -> Plan:
         """The plan with levels in place of settings that were open."""
@@ -67,9 +70,23 @@ class Plan:
 
     @property
     def proves(self) -> bool:
-        """Whether a bound is worked out; it is one for groups that hold for all attributes."""
-        wanted = self.method.anytime if self.policy.bound is None else self.policy.bound
-        return wanted and not self.policy.reader
+        """Whether a bound is worked out."""
+        return self.searches if self.policy.bound is None else self.policy.bound
+
+    @property
+    def searches(self) -> bool:
+        """Whether the method searches as long as an effort or a time says."""
+        return self.method.searches(self.options)
+
+    @property
+    def looked_at(self) -> str:
+        """What decided who is grouped with whom; outliers and levels are chosen by the loss."""
+        if not self.policy.sensitive:
+            return QI_ONLY
+        chosen_by_loss = self.policy.max_suppressed is not None or self.policy.max_loss is not None
+        if chosen_by_loss and needs_sensitive(self.models):
+            return Method.looks_at
+        return self.method.looked_at(self.models, self.options)
 
     def seen(self, table: EncodedTable) -> EncodedTable:
         """The table with the losses and forms that the recoding gives it."""
@@ -103,16 +120,40 @@ def _resolved(policy: Policy, left_open: tuple[str, ...], seed: int) -> Plan:
     known = policy.override(**levels) if levels else policy
     models = models_of(known)
     method, options = _method(known, models)
+    _refuse_exempt(known, models, method)
+    recoding = known.recoding or method.recodings[0]
+    if policy.round and recoding == "suppress":
+        able = "generalise" in method.recodings
+        instead = 'choose recoding = "generalise"' if able else "choose another method"
+        raise PolicyError(
+            f"round: method {method.name} releases exact values and stars here, and no interval "
+            f"to round; {instead}, or coarsen with a hierarchy"
+        )
     return Plan(
         policy=policy,
         models=models,
         views=views_of(known),
         method=method,
         options=options,
-        recoding=known.recoding or method.recodings[0],
+        recoding=recoding,
         seed=seed,
         open=left_open,
     )
+
+
+def _refuse_exempt(policy: Policy, models: Sequence[Model], method: Method[Any]) -> None:
+    """Models that compare whole distributions, or count on every value, take no exempt ones."""
+    lost = [model for model in models if policy.exempt and not model.takes_exempt]
+    if lost:
+        able = "l (frequency, distinct, unique), alpha and k"
+        raise PolicyError(
+            f"exempt: {lost[0]} has no meaning that is safe where values are exempt; {able} have"
+        )
+    if policy.exempt and not method.takes_exempt:
+        raise PolicyError(
+            f"method {method.name}: cannot tell exempt values from others in what it hides; "
+            "leave out exempt, or choose another method"
+        )
 
 
 def _method(policy: Policy, models: Sequence[Model]) -> tuple[Method[Any], Options]:
@@ -127,9 +168,15 @@ def _method(policy: Policy, models: Sequence[Model]) -> tuple[Method[Any], Optio
         persons=policy.person is not None,
     ):
         raise PolicyError(f"method {method.name}: {reason}")
+    if policy.max_suppressed is None and method.leaves_out(options):
+        raise PolicyError(
+            f"method {method.name}: its options leave records out: say with max_suppressed how "
+            "many at most"
+        )
     for setting in ("effort", "time"):
-        if getattr(policy, setting) is not None and not method.anytime:
+        if getattr(policy, setting) is not None and not method.searches(options):
             able = methods_where(lambda other: other.anytime)
-            others = f"; {' and '.join(able)} does" if able else ""
+            does = "does" if len(able) == 1 else "do"
+            others = f"; {' and '.join(able)} {does}" if able else ""
             raise PolicyError(f"method {method.name} takes no {setting}{others}")
     return method, options

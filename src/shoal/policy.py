@@ -21,11 +21,17 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from shoal.effort import EffortName
-from shoal.errors import PolicyError
+from shoal.errors import PolicyError, did_you_mean, is_type_name, line_of_name, names_in
+from shoal.io.header import known_encoding
 from shoal.model_settings import ModelSettings
+from shoal.notation import check_notations
+from shoal.quantities import Number, Step, check_steps, seconds_of, share_of
+from shoal.report_fields import check_fields
+from shoal.roles import ROLES, Reader, Rest, Roles, WeightAs, as_tuple, known_to
+from shoal.thresholds import check_kept, with_k_of_threshold
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -37,54 +43,11 @@ __all__ = ["Kind", "Layout", "Policy", "Reader", "RecodingName", "Rest", "Suppre
 Kind = Literal["numeric", "date", "ordinal", "categorical"]
 Layout = Literal["cells", "bounds"]
 RecodingName = Literal["generalise", "suppress"]
-Rest = Literal["drop", "plain", "qi"]
 SuppressBy = Literal["drop", "star"]
 Twins = Literal["fold", "distinct"]
-Number = int | float
 
-ROLES = ("identifier", "qi", "sensitive", "plain")
 SEED_BITS = 128
 """Of a seed: what the system draws for a run that is given none."""
-SECONDS_IN = {"s": 1, "m": 60, "h": 3600}
-
-
-class Reader(BaseModel):
-    """One reader of a release: the quasi-identifiers it can link, and its own k."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    qi: tuple[str, ...] = Field(description="quasi-identifiers that this reader knows")
-    k: int | None = Field(None, description="its own k, where it differs from the policy's")
-
-    @field_validator("qi", mode="before")
-    @classmethod
-    def _names(cls, value: Any) -> Any:
-        return (value,) if isinstance(value, str) else _as_tuple(value)
-
-    @field_validator("qi")
-    @classmethod
-    def _each_once(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        if not value or len(set(value)) < len(value):
-            raise ValueError("expected one or more quasi-identifiers, each once")
-        return value
-
-
-class Roles(BaseModel):
-    """Which column is what, and for whom."""
-
-    identifier: tuple[str, ...] = Field((), description="columns that name a person: dropped")
-    qi: tuple[str, ...] = Field((), description="quasi-identifiers: generalised")
-    sensitive: tuple[str, ...] = Field((), description="columns that must not be inferred")
-    plain: tuple[str, ...] = Field((), description="columns published as they are, knowingly")
-    person: str | None = Field(None, description="column that says whose record it is: dropped")
-    rest: Rest | None = Field(
-        None, description="what becomes of columns without a role; an error if not given"
-    )
-
-    reader: dict[str, Reader] = Field(
-        default_factory=dict, description="readers by name, each with its quasi-identifiers"
-    )
-    collusion_k: int | None = Field(None, description="k for all readers together")
 
 
 class Policy(ModelSettings, Roles):
@@ -95,6 +58,9 @@ class Policy(ModelSettings, Roles):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
+    threshold: Number | str | None = Field(
+        None, description="largest risk of a record, by name or number: k is raised to keep it"
+    )
     max_loss: Number | None = Field(None, description="largest loss: search the strongest k or l")
     search: Literal["k", "l"] = Field("k", description="what max_loss makes as large as it can")
 
@@ -102,7 +68,7 @@ class Policy(ModelSettings, Roles):
     option: dict[str, Any] = Field(default_factory=dict, description="options of the method")
     effort: EffortName | None = Field(None, description="how hard an any-time method searches")
     time: Number | str | None = Field(
-        None, description='how long an any-time method may search: seconds, "30s", "2m", "1.5h"'
+        None, description='limit of a run after reading, by the clock: seconds, "30s", "2m", "1.5h"'
     )
     seed: int | None = Field(
         None, description="seed of everything random; a secret one for each run if not given"
@@ -126,13 +92,23 @@ class Policy(ModelSettings, Roles):
     hierarchy: dict[str, str | dict[str, Any]] = Field(
         default_factory=dict, description='ARX file, "flat", tree or builder by attribute'
     )
-    coarsen: dict[str, int] = Field(
-        default_factory=dict, description="level of its hierarchy an attribute is coarsened to"
+    coarsen: dict[str, int | Literal["auto"]] = Field(
+        default_factory=dict,
+        description='level of its hierarchy an attribute is coarsened to; "auto" for the best',
+    )
+    round: dict[str, Step] = Field(
+        default_factory=dict,
+        description="intervals begin and end on multiples of a number, or with a period of dates",
     )
     order: dict[str, tuple[str, ...]] = Field(
         default_factory=dict, description="values of an ordinal attribute, lowest first"
     )
     missing: tuple[str, ...] = Field(("",), description="texts that mean a missing value")
+    notation: dict[str, str] = Field(
+        default_factory=dict,
+        description="how dates and numbers are written: dd.mm.yyyy, mm/dd/yyyy, comma, ...",
+    )
+    encoding: str = Field("utf-8", description="encoding of the input's CSV file")
     twins: Twins = Field(
         "fold", description="sensitive values that differ in spelling only: fold, or distinct"
     )
@@ -141,12 +117,28 @@ class Policy(ModelSettings, Roles):
     keep_order: bool = Field(False, description="keep the order of the input's rows")
     csv_safe: bool = Field(False, description="disarm cells a spreadsheet would run")
 
+    report: dict[str, str] = Field(
+        default_factory=dict,
+        description="what the report says of the release: title, custodian, recipient, access, "
+        "purpose, expert, review",
+    )
+
     base: Path = Field(Path(), exclude=True, description="where relative paths start")
+    file: Path | None = Field(None, exclude=True, description="where it was read from")
 
     @field_validator(*ROLES, "missing", mode="before")
     @classmethod
     def _one_name_is_a_list_too(cls, value: Any) -> Any:
-        return (value,) if isinstance(value, str) else _as_tuple(value)
+        return (value,) if isinstance(value, str) else as_tuple(value)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _auto_is_for_every_tree(cls, settings: Any) -> Any:
+        if not isinstance(settings, Mapping) or settings.get("coarsen") != "auto":
+            return settings
+        if not (isinstance(trees := settings.get("hierarchy"), Mapping) and trees):
+            raise ValueError("coarsen = auto: expected hierarchies to climb; got none")
+        return {**settings, "coarsen": dict.fromkeys(trees, "auto")}
 
     @field_validator("reader", mode="before")
     @classmethod
@@ -157,9 +149,16 @@ class Policy(ModelSettings, Roles):
 
     @field_validator("order", mode="before")
     @classmethod
-    def _orders_are_tuples(cls, value: Any) -> Any:
+    def _lists_are_tuples(cls, value: Any) -> Any:
         if isinstance(value, Mapping):
-            return {name: _as_tuple(values) for name, values in value.items()}
+            return {n: as_tuple(v) for n, v in value.items()}
+        return value
+
+    @field_validator("exempt", mode="before")
+    @classmethod
+    def _one_value_is_a_list(cls, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {n: (v,) if isinstance(v, str) else as_tuple(v) for n, v in value.items()}
         return value
 
     @field_validator("base", mode="before")
@@ -174,6 +173,29 @@ class Policy(ModelSettings, Roles):
             if not 0 < weight < float("inf"):
                 raise ValueError(f"{name!r}: expected a positive number; got {weight}")
         return value
+
+    @field_validator("round")
+    @classmethod
+    def _steps_are_steps(cls, value: dict[str, Step]) -> dict[str, Step]:
+        check_steps(value)
+        return value
+
+    @field_validator("report")
+    @classmethod
+    def _a_report_knows_its_fields(cls, value: dict[str, str]) -> dict[str, str]:
+        check_fields(value)
+        return value
+
+    @field_validator("notation")
+    @classmethod
+    def _notations_are_known(cls, value: dict[str, str]) -> dict[str, str]:
+        check_notations(value)
+        return value
+
+    @field_validator("encoding")
+    @classmethod
+    def _the_encoding_is_known(cls, value: str) -> str:
+        return known_encoding(value)
 
     @field_validator("max_loss")
     @classmethod
@@ -193,14 +215,14 @@ class Policy(ModelSettings, Roles):
     @classmethod
     def _time_is_a_time(cls, value: Number | str | None) -> Number | str | None:
         if value is not None:
-            _seconds(value)
+            seconds_of(value)
         return value
 
     @field_validator("max_suppressed")
     @classmethod
     def _some_records_are_kept(cls, value: Number | str | None) -> Number | str | None:
         if value is not None:
-            _share(value)
+            share_of(value)
         return value
 
     @model_validator(mode="before")
@@ -210,43 +232,29 @@ class Policy(ModelSettings, Roles):
         readers = settings.get("reader") if isinstance(settings, dict) else None
         if not isinstance(readers, Mapping) or settings.get("qi"):
             return settings
-        sets = [_known_to(reader) for reader in readers.values()]
+        sets = [known_to(reader) for reader in readers.values()]
         return {**settings, "qi": tuple(dict.fromkeys(name for names in sets for name in names))}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _a_threshold_asks_for_a_k(cls, settings: Any) -> Any:
+        return with_k_of_threshold(settings) if isinstance(settings, dict) else settings
 
     @model_validator(mode="after")
     def _consistent(self) -> Policy:
-        self._check_roles()
-        self._check_readers()
+        self.check_roles()
+        self.check_readers()
+        self.check_weights()
+        self.check_exempt()
+        self.check_pseudonyms()
         self._check_attributes()
+        own = {f"k of reader {n!r}": r.k for n, r in self.reader.items()}
+        check_kept(self.threshold, {**own, "collusion_k": self.collusion_k})
         if self.suppress_by != "drop" and self.max_suppressed is None:
             raise ValueError(
                 "suppress_by: expected with max_suppressed only; got no max_suppressed"
             )
         return self
-
-    def _check_roles(self) -> None:
-        role_of: dict[str, str] = {}
-        for role in ROLES:
-            for column in getattr(self, role):
-                if column in role_of:
-                    there = role_of[column]
-                    both = f"{there} and {role}" if there != role else f"{role} twice"
-                    raise ValueError(f"column {column!r}: expected one role; got {both}")
-                role_of[column] = role
-        if self.person in role_of and role_of[self.person] != "identifier":
-            role = role_of[self.person]
-            raise ValueError(f"column {self.person!r}: expected one role; got {role} and person")
-
-    def _check_readers(self) -> None:
-        if self.collusion_k is not None and not self.reader:
-            raise ValueError("collusion_k: expected with readers only; got no reader")
-        known = {name for reader in self.reader.values() for name in reader.qi}
-        for name in self.qi if self.reader else ():
-            if name not in known:
-                raise ValueError(f"qi: {name!r} is known to no reader: drop it, or name its reader")
-        for name, reader in self.reader.items():
-            if strange := [column for column in reader.qi if column not in self.qi]:
-                raise ValueError(f"reader.{name}: {strange[0]!r} is not in qi")
 
     def _check_attributes(self) -> None:
         for name in self.order:
@@ -265,24 +273,37 @@ class Policy(ModelSettings, Roles):
                 raise ValueError(
                     f"coarsen of {name!r}: expected a hierarchy of {name!r} to climb; got none"
                 )
-        for table in ("weight", "hierarchy", "coarsen"):
+        for name in self.round:
+            implied = "ordinal" if name in self.order else "categorical"
+            given = name in self.order or name in self.hierarchy
+            kind = self.kind.get(name, implied if given else "numeric")
+            if kind not in {"numeric", "date"}:
+                raise ValueError(
+                    f"round of {name!r}: expected a numeric or date column; it is {kind}"
+                )
+        for table in ("weight", "hierarchy", "coarsen", "round"):
             for name in getattr(self, table):
                 if self.qi and name not in self.qi and not self._may_become_qi(name):
                     raise ValueError(f"{table} of {name!r}: not one of the quasi-identifiers")
 
     def _may_become_qi(self, name: str) -> bool:
         """Whether `rest` makes it a quasi-identifier, if the table has it."""
-        others = {*self.identifier, *self.sensitive, *self.plain, self.person}
+        others = {*self.identifier, *self.sensitive, *self.plain, self.person, self.weight_column}
         return self.rest == "qi" and name not in others
 
     @property
     def seconds(self) -> float | None:
         """`time` in seconds."""
-        return None if self.time is None else _seconds(self.time)
+        return None if self.time is None else seconds_of(self.time)
+
+    @property
+    def coarsen_open(self) -> tuple[str, ...]:
+        """Attributes whose level the table decides."""
+        return tuple(name for name, level in self.coarsen.items() if level == "auto")
 
     def suppressible(self, records: int) -> int:
         """How many of so many records may be suppressed; never more than the share asked for."""
-        share = Fraction(0) if self.max_suppressed is None else _share(self.max_suppressed)
+        share = Fraction(0) if self.max_suppressed is None else share_of(self.max_suppressed)
         return int(share * records)
 
     @classmethod
@@ -334,16 +355,15 @@ class Policy(ModelSettings, Roles):
         try:
             settings = tomllib.loads(text)
         except (tomllib.TOMLDecodeError, RecursionError) as error:
-            reason = str(error).replace(
-                "end of document", f"line {text.count(chr(10)) + 1}, the end"
-            )
+            end = f"line {text.count(chr(10)) + 1}, the end"
+            reason = str(error).replace("end of document", end)
             raise PolicyError(f"policy {path}: not TOML: {reason}") from None
-        if "base" in settings:  # ours, not a setting
-            raise PolicyError(f"policy {path}{_line_of(text, ['base'])}: {_unknown('base')}")
+        if ours := [name for name in OURS if name in settings]:
+            raise PolicyError(f"policy {path}{line_of_name(text, ours)}: {_unknown(ours[0])}")
         try:
-            return cls(**settings, base=path.parent)
+            return cls(**settings, base=path.parent, file=path)
         except ValidationError as error:
-            line = _line_of(text, _names_in(error))
+            line = line_of_name(text, names_in(error.errors()[0]))
             raise PolicyError(f"policy {path}{line}: {_first_problem(error)}") from None
 
     def to_toml(self) -> str:
@@ -361,41 +381,10 @@ class Policy(ModelSettings, Roles):
         return self.model_dump(mode="json", exclude_defaults=True)
 
 
-def _known_to(reader: Any) -> tuple[str, ...]:
-    """Names that a reader is given with, whatever form it has; none if it has no right one."""
-    names = reader.qi if isinstance(reader, Reader) else reader
-    names = names.get("qi", ()) if isinstance(names, Mapping) else names
-    names = (names,) if isinstance(names, str) else names
-    good = isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
-    return tuple(names) if good else ()
-
-
-def _seconds(value: Number | str) -> float:
-    """``30``, ``"30s"``, ``"2m"`` or ``"1.5h"`` in seconds."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([smh]?)\s*", str(value))
-    seconds = float(found[1]) * SECONDS_IN[found[2] or "s"] if found else 0.0
-    if not 0 < seconds < float("inf"):
-        raise ValueError(f"expected a time such as 30s, 2m or 1.5h; got {value!r}")
-    return seconds
-
-
-def _share(value: Number | str) -> Fraction:
-    """``0.005`` or ``"0.5%"`` as an exact share: no rounding may add a record to it."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?(?:e-?\d{1,3})?|\.\d+)\s*(%?)\s*", str(value))
-    share = Fraction(found[1]) / (100 if found[2] else 1) if found else Fraction(1)
-    if share >= 1:
-        raise ValueError(f"expected a share of the records such as 0.5% or 0.005; got {value!r}")
-    return share
-
-
-def _as_tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
 def _first_problem(error: ValidationError) -> str:
     """One line: which setting, what was expected, what came."""
     problem = error.errors()[0]
-    where = ".".join(str(part) for part in problem["loc"] if not _is_type_name(part))
+    where = ".".join(str(part) for part in problem["loc"] if not is_type_name(part))
     if problem["type"] == "extra_forbidden":
         return _unknown(where)
     if problem["type"] == "value_error":
@@ -404,47 +393,25 @@ def _first_problem(error: ValidationError) -> str:
     if problem["type"] == "missing":
         return f"{where}: expected, and not given"
     expected = problem["msg"].removeprefix("Input should be ").removeprefix("a valid ")
-    # An order lists values of a column, which may be a sensitive one: never show them.
-    secret = problem["loc"][0] == "order"
+    # lists values of a column, maybe a sensitive one
+    secret = problem["loc"][0] in {"order", "exempt"}
     came = type(problem["input"]).__name__ if secret else repr(problem["input"])
     return f"{where}: expected {expected}; got {came}"
 
 
 def _unknown(name: str) -> str:
-    known = ", ".join(name for name in Policy.model_fields if name != "base")
-    return f"unknown setting {name!r}; expected one of {known}"
+    known = [setting for setting in Policy.model_fields if setting not in OURS]
+    hint = did_you_mean(name, known)
+    return f"unknown setting {name!r}; expected one of {', '.join(known)}{hint}"
 
 
-def _is_type_name(part: object) -> bool:
-    """Union branches appear in pydantic's locations; users never wrote them."""
-    return part in {"int", "float", "str", "list[str]"} or str(part).startswith("dict[")
-
-
-def _names_in(error: ValidationError) -> list[str]:
-    """Names of the first offending setting, outermost first."""
-    problem = error.errors()[0]
-    names = [part for part in problem["loc"] if isinstance(part, str) and not _is_type_name(part)]
-    if not names and (quoted := re.search(r"'([^']+)'", problem["msg"])):
-        names = [quoted[1]]
-    return names
-
-
-def _line_of(text: str, names: list[str]) -> str:
-    """Where the innermost name stands in the file: ``, line 7``, or nothing."""
-    for name in reversed(names):
-        pattern = rf"^\s*\[?\s*(?:[\w\"']+\.)?[\"']?{re.escape(name)}[\"']?\s*(?:=|\.|\])"
-        if found := re.search(pattern, text, flags=re.MULTILINE):
-            return f", line {text.count(chr(10), 0, found.start() + 1) + 1}"
-        if name in text:
-            return f", line {text.count(chr(10), 0, text.index(name)) + 1}"
-    return ""
-
-
+OURS = ("base", "file")  # set by `load`: no settings
 KINDS: tuple[str, ...] = get_args(Kind)
 LAYOUTS: tuple[str, ...] = get_args(Layout)
 RECODINGS: tuple[str, ...] = get_args(RecodingName)
 RESTS: tuple[str, ...] = get_args(Rest)
 TWINS: tuple[str, ...] = get_args(Twins)
+WEIGHT_FORMS: tuple[str, ...] = get_args(WeightAs)
 SUPPRESSIONS: tuple[str, ...] = get_args(SuppressBy)
 # A dotted name takes memory by the square of its parts: a file of 200 kB took gigabytes.
 MANY_DOTS = re.compile(r"""(?<![\w"'.-])(?:[\w"'-]+[ \t]*\.[ \t]*){64}""")

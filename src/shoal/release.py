@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
@@ -15,23 +18,35 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.encoding.classes import class_ids
+from shoal.encoding.spreadsheet import disarmed_names
 from shoal.encoding.values import distinct_values
+from shoal.errors import VerificationError
 from shoal.io.frames import from_arrow
 from shoal.io.paths import check_targets, manifest_path, record_path, sensitive_path
 from shoal.io.together import all_or_none
 from shoal.io.write import decoded, write_table
+from shoal.metrics.disclosure import Disclosure
 from shoal.metrics.loss import Loss
 from shoal.models import Model
+from shoal.panel import as_html
 from shoal.policy import Policy
-from shoal.summary import as_html, in_words
+from shoal.summary import in_words
 from shoal.verification.check import Verification, check_release, check_separated
 from shoal.verification.manifest import manifest_of
-from shoal.verification.record import record_of
+from shoal.verification.record import record_beside, record_of
 
 if TYPE_CHECKING:
     from shoal.bounds import Bound
 
-__all__ = ["Budget", "MethodUsed", "Release", "Suppression"]
+__all__ = [
+    "Before",
+    "Budget",
+    "MethodUsed",
+    "Release",
+    "Suppression",
+    "files_asked_with",
+    "fingerprint_of",
+]
 
 
 @dataclass(frozen=True)
@@ -42,6 +57,10 @@ class MethodUsed:
     options: Mapping[str, Any]
     recoding: str
     """``generalise`` or ``suppress``."""
+    looked_at: str
+    """What decided who is grouped with whom."""
+    drawn: str
+    """What of it the seed decided."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """What the method tells of its work, by name."""
     proof: str = ""
@@ -63,8 +82,23 @@ class Budget:
 
 
 @dataclass(frozen=True)
+class Before:
+    """How many stood out in the input, by its quasi-identifiers: for the custodian alone."""
+
+    records: int
+    unique: int
+    """Records that were alone with their values."""
+    k: int
+    few: int
+    """Records that shared their values with fewer than k, themselves included."""
+
+
+@dataclass(frozen=True)
 class Suppression:
-    """How many records were suppressed as outliers, and how; never which."""
+    """How many records were suppressed as outliers, and how; never which.
+
+    Exact: for the custodian. What is public is how many the policy allowed at most.
+    """
 
     records: int
     of: int
@@ -92,8 +126,10 @@ class Release:
     seed: int
     """Of everything random in this run. Whoever knows it can replay the run: never publish it."""
     released_loss: Loss | None = None
-    """Where records were suppressed: the loss relative to the spans and values that are released.
-    It is what is told in public; `loss` is relative to the whole input."""
+    """Where records were suppressed: the loss relative to the spans and values that are released,
+    and without dropped records. It is what is told in public; `loss` is of the whole input."""
+    disclosure: Mapping[str, Disclosure] = field(default_factory=dict)
+    """How far each sensitive column can be inferred by who knows quasi-identifiers."""
     bound: Bound | None = None
     """What no release of the table can undercut, where it was worked out."""
     budget: Budget | None = None
@@ -101,9 +137,17 @@ class Release:
     suppressed: Suppression | None = None
     """Outliers, where ``max_suppressed`` allowed some."""
     exposed: tuple[str, ...] = ()
-    """What plain columns give away."""
+    """What plain columns give away, counted in what is published."""
+    unprotected: tuple[str, ...] = ()
+    """Sensitive columns that no model is about, with what the release tells of them."""
+    exposed_in_input: tuple[str, ...] = ()
+    """The same, counted in the input before the work: not to be published."""
+    risk_before: Mapping[str, float] = field(default_factory=dict)
+    """How easily records of the input were picked out: for the record, not to be published."""
     cautions: tuple[str, ...] = ()
     """What was said before the work that a user should know."""
+    before: Before | None = None
+    """How many stood out in the input: not to be published."""
     rest: tuple[str, ...] = ()
     """Columns about which the policy's ``rest`` decided."""
     kind: str = "pyarrow"
@@ -112,8 +156,12 @@ class Release:
     """The input's file, if it was one, so that it is not overwritten."""
     source_sha256: str | None = None
     """Of the input's file, for the record: it must not be published."""
+    delimiter: str | None = None
+    """Of the input's CSV file: a release as CSV has the same."""
     sensitive_table: pa.Table | None = None
     """Sensitive values by group, where they are published apart (method anatomy)."""
+    fingerprint: str = ""
+    """SHA-256 of the cells that were verified and measured: no others are written."""
 
     @property
     def seed_given(self) -> bool:
@@ -148,11 +196,25 @@ class Release:
             rows.append_column("records", pa.array(np.bincount(ids, minlength=count))), self.kind
         )
 
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """The published table for whoever reads Arrow: ``connection.register("r", release)``."""
+        return decoded(self.table).__arrow_c_stream__(requested_schema)
+
     def verify(self) -> Verification:
         """Check every model anew on the published table."""
         if self.sensitive_table is not None:
             return check_separated(self.table, self.sensitive_table, self.models, self.policy)
         return check_release(self.table, self.qi, self.models, self.policy, person=self.persons)
+
+    def report(self, original: Any = None) -> Any:
+        """What a privacy officer needs to know, as a page; shown as such in a notebook.
+
+        With the table that was released, the custodian's report, which is not for others.
+        Its `to_html`, `to_markdown` and `to_dict` give it to others; see `shoal.report`.
+        """
+        # The room of reports knows this one, so it is looked up only when it is asked for.
+        making = import_module("shoal.report.making")
+        return making.report_of_release(self, original)
 
     def write(
         self,
@@ -163,6 +225,7 @@ class Release:
         record: str | Path | None = None,
         keep_record: bool = True,
         command: Sequence[str] | None = None,
+        generation: str | None = None,
     ) -> Path:
         """Write the table, its public manifest and its private record: all, or none.
 
@@ -182,25 +245,42 @@ class Release:
             False: no record is written. Nobody can then make the release again.
         command
             The command line by which it was made, for the record.
+        generation
+            What manifest and record of one run have in common; drawn if not given.
         """
         target = Path(path)
         proof = Path(manifest) if manifest is not None else manifest_path(target)
         secret = (Path(record) if record else record_path(target)) if keep_record else None
-        check_targets(self.source, target, proof, secret)
+        kept = files_asked_with(self.policy)
+        check_targets(self.source, target, proof, secret, kept)
         apart = sensitive_path(target) if self.sensitive_table is not None else None
         if apart is not None:
-            check_targets(self.source, apart, proof, secret)
-        self.verify().raise_if_failed()  # nothing unverified leaves, not even a changed object
+            check_targets(self.source, apart, proof, secret, kept)
+        self._check_unchanged()
         targets = [file for file in (proof, secret, apart, target) if file is not None]
-        with all_or_none(targets, lock_beside=target, private=secret) as written:
+        earlier = record_beside(target)
+        obsolete = [earlier] if earlier is not None and earlier != secret else []
+        with all_or_none(targets, lock_beside=target, private=secret, obsolete=obsolete) as written:
             temporary = dict(zip(targets, written, strict=True))
             files = self._write_tables(target, apart, temporary, progress)
-            run = {"generation": token_hex(16)}
-            _dump(temporary[proof], {**self.manifest, **run}, files)
+            run = {"generation": generation or token_hex(16)}
+            # Made anew: whoever holds `manifest` or `record` may have changed the dict.
+            _dump(temporary[proof], {**manifest_of(self), **run}, files)
             if secret is not None:
                 made = {"command": list(command)} if command else {}
-                _dump(temporary[secret], {**self.record, **run, **made}, files)
+                _dump(temporary[secret], {**record_of(self), **run, **made}, files)
         return target
+
+    def _check_unchanged(self) -> None:
+        """Nothing unverified leaves, nor what its manifest would not describe."""
+        found = self.verify()
+        found.raise_if_failed()
+        same = fingerprint_of(self.table, self.sensitive_table) == self.fingerprint
+        if not same or found.checks != self.verification.checks:
+            raise VerificationError(
+                "the release was changed after it was verified, and its loss and manifest are "
+                "of what it was; change the input and anonymize again"
+            )
 
     def _write_tables(
         self,
@@ -211,18 +291,66 @@ class Release:
     ) -> dict[str, Any]:
         """Write what is released; gives the names and hashes of its files."""
         found: dict[str, Any] = {}
+        safe = disarmed_names if self.policy.csv_safe else lambda table: table
         if apart is not None and self.sensitive_table is not None:
-            digest = write_table(self.sensitive_table, temporary[apart], named=apart)
+            digest = write_table(
+                safe(self.sensitive_table), temporary[apart], named=apart, delimiter=self.delimiter
+            )
             found["sensitive_table"] = {"file": apart.name, "sha256": digest}
-        digest = write_table(self.table, temporary[target], named=target, progress=progress)
+        digest = write_table(
+            safe(self.table),
+            temporary[target],
+            named=target,
+            progress=progress,
+            delimiter=self.delimiter,
+        )
         return {**found, "file": target.name, "sha256": digest}
 
     def __repr__(self) -> str:
         return in_words(self)
 
     def _repr_html_(self) -> str:
-        """For notebooks: the summary and the first rows."""
+        """For notebooks: before and after, loss, proof and the first rows."""
         return as_html(self)
+
+
+def fingerprint_of(*tables: pa.Table | None) -> str:
+    """SHA-256 of the cells, names and types of tables, in memory."""
+    digest = hashlib.sha256()
+    for table in tables:
+        if table is None:
+            digest.update(b"none")
+            continue
+        with (
+            pa.PythonFile(_Digesting(digest), "w") as sink,
+            pa.ipc.new_stream(sink, table.schema) as stream,
+        ):
+            stream.write_table(table)
+    return digest.hexdigest()
+
+
+class _Digesting(io.RawIOBase):
+    """A file that nothing is kept of but its hash."""
+
+    def __init__(self, digest: Any) -> None:
+        self.digest = digest
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self.digest.update(data)
+        return len(data)
+
+
+def files_asked_with(policy: Policy) -> dict[Path, str]:
+    """Files that a run reads besides the table, and what each is: none may be overwritten."""
+    trees = {
+        policy.base / spec: f"the hierarchy of {name!r}"
+        for name, spec in policy.hierarchy.items()
+        if isinstance(spec, str) and spec != "flat"
+    }
+    return {**trees, **({policy.file: "the policy"} if policy.file is not None else {})}
 
 
 def _dump(path: Path, claims: Mapping[str, Any], files: Mapping[str, Any]) -> None:

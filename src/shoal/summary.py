@@ -1,12 +1,10 @@
-"""A release in words, for people: on a terminal and in notebooks."""
+"""A release in words, for people."""
 
 from __future__ import annotations
 
-import html
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from shoal.io.write import decoded
 from shoal.metrics.loss import Loss
 from shoal.verification.manifest import gap_of
 
@@ -14,12 +12,12 @@ if TYPE_CHECKING:
     from shoal.bounds import Bound
     from shoal.release import Release, Suppression
 
-__all__ = ["as_html", "gap_in_words", "in_words"]
+__all__ = ["gap_in_words", "in_words"]
 
 SAME = 2e-9
 """Losses that differ by less are equal: the manifest rounds to 9 decimals."""
-PREVIEW = 8
-"""Rows that a notebook shows."""
+TELLING_GAP = 1.0
+"""Gaps from here on tell of the bound, not of the release."""
 
 
 def in_words(release: Release) -> str:
@@ -27,7 +25,7 @@ def in_words(release: Release) -> str:
     found = release.verification
     head = (
         f"Release of {found.records:,} records in {found.classes:,} classes by "
-        f"{release.method.name}, loss (GCP) {release.loss.gcp:.4f}"
+        f"{release.method.name}, loss {release.loss.gcp:.4f}"
         f"{gap_in_words(release.loss, release.bound)}"
     )
     suppressed = _suppressed_in_words(release.suppressed)
@@ -36,31 +34,19 @@ def in_words(release: Release) -> str:
     return "\n".join([head, *suppressed, *checks, *proof])
 
 
-def as_html(release: Release) -> str:
-    """The summary and the first rows."""
-    preview = decoded(release.table.slice(0, PREVIEW))
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in preview.column_names)
-    rows = "".join(
-        "<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in row.values()) + "</tr>"
-        for row in preview.to_pylist()
-    )
-    checks = "".join(f"<li>{html.escape(str(c))}</li>" for c in release.verification.checks)
-    title = html.escape(in_words(release).splitlines()[0])
-    return (
-        f"<div><strong>{title}</strong><ul>{checks}</ul>"
-        f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
-    )
-
-
 def gap_in_words(loss: Loss, bound: Bound | None) -> str:
-    """How far the loss is from the best possible at most: the bound down, the distance up."""
+    """How far the loss is from the best possible at most: the bound down, the distance up.
+
+    Nothing where the bound says less than half of it: it is weak then, and a gap of
+    35,000% reads as if the release were bad. The record has it.
+    """
     if bound is None:
         return ""
     proven, gap = bound.to_dict()["loss"], gap_of(loss, bound)
     if loss.gcp <= proven + SAME:
         return ", which is the optimum"
-    if gap is None:
-        return ", no bound"
+    if gap is None or gap >= TELLING_GAP:
+        return ""
     least = math.floor(proven * 1e4) / 1e4
     away = math.ceil(round(100 * gap, 4))
     return f", no release can be below {least:.4f}: at most {away:,}% from the optimum"
@@ -72,7 +58,3 @@ def _suppressed_in_words(found: Suppression | None) -> list[str]:
     how = " as stars" if found.by == "star" else ""
     share = 100 * found.records / found.of
     return [f"  suppressed {found.records:,} of {found.of:,} records ({share:.2g}%){how}"]
-
-
-def _cell(value: Any) -> str:
-    return "" if value is None else html.escape(str(value))

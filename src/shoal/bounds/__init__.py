@@ -9,7 +9,6 @@ proofs.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,6 +18,7 @@ import numpy as np
 
 from shoal.bounds.families import families
 from shoal.bounds.rungs import LARGEST_DUAL, Clock, FamilyBounds
+from shoal.clock import Limit
 from shoal.effort import EFFORTS, BoundSteps
 from shoal.encoding.table import EncodedTable
 from shoal.errors import PolicyError, ShoalError
@@ -36,6 +36,10 @@ DIGITS = 9
 """Decimals of the bound in a manifest."""
 PROGRAMME_SHARE = 0.7
 """Of the time that there is, what goes into the linear programme of stars first."""
+STEPS_A_SECOND = 800_000_000
+"""Values of records that are looked at in a second, on two cores."""
+SET_UP = 200
+"""Steps for each value of the table before the first record has a bound."""
 SHORT = 2_000_000
 """Kinds of records times patterns, up to which the linear programme takes hardly any time."""
 FEW = 12
@@ -89,7 +93,8 @@ def lower_bound(
     effort
         One of `shoal.effort.EFFORTS`. It counts steps, so that the result is the same every time.
     seconds
-        Stop after about so long, with what is proven by then.
+        Stop after about so long, with what is proven by then, instead of after the effort's
+        steps.
     progress
         Called as progress(done, total) now and then.
     suppressible
@@ -106,8 +111,11 @@ def lower_bound(
         # Too few records for a single class: no release at all, or all records dropped.
         return Bound(1 - MARGIN, "neighbours", 1.0)
     turns = len(implied) * (1 + len(steps.boxes)) + len(steps.rounds)
-    end = math.inf if seconds is None else time.monotonic() + seconds
-    clock = Clock(end, progress, turns)
+    limit = Limit.after(seconds)
+    most = math.inf if limit.given else EFFORTS[effort].seconds_for_bound(table.n) * STEPS_A_SECOND
+    clock = Clock(limit, most, progress, turns)
+    if SET_UP * table.n * len(table.qi) > most:
+        return Bound(0.0, "neighbours", 0.0)  # so little would be found of so many records
     ceiling = float(table.costs.weight.sum()) if suppressible else math.inf
     per_family = [FamilyBounds(table, family, ceiling) for family in implied]
     starred = _by_programme(table, models, steps, ceiling, clock)
@@ -127,11 +135,13 @@ def _by_programme(
     if asked is None or asked.share == asked.whole or not StarImprover.fits(table):
         return Bound(0.0, "dual", 1.0)
     programme = StarProgramme(table, Fraction(asked.share, asked.whole), ceiling)
-    now = time.monotonic()
-    until = None if clock.end == math.inf else now + (clock.end - now) * PROGRAMME_SHARE
     # short tables take no time: up to ten times the steps
     pairs = max(1, programme.programme.pair.size)
-    programme.solve(steps.programme * min(10, max(1, SHORT // pairs)), until)
+    wanted = steps.programme * min(10, max(1, SHORT // pairs))
+    if not clock.limit.given:
+        seconds = clock.most / STEPS_A_SECOND * PROGRAMME_SHARE
+        wanted = min(wanted, max(steps.programme // 10, int(seconds * 1e6 / programme.pace)))
+    programme.solve(wanted, clock.limit.share(PROGRAMME_SHARE))
     return Bound(_share(table, programme.bound), "dual", 1.0)
 
 
@@ -169,9 +179,8 @@ def _ease(turn: int) -> float:
 
 def _exact(table: EncodedTable, models: Sequence[Model], found: Bound, clock: Clock) -> Bound:
     """The loss of the best release there is, where all can be tried."""
-    left = min(60.0, clock.end - time.monotonic())
     try:
-        minimum = least_subsets(table, models, Deadline(max(0.0, left)))
+        minimum = least_subsets(table, models, Deadline(clock.limit.left))
     except ShoalError:  # no partition satisfies the models, or not in time: the rungs stand
         return found
     loss = _share(table, float(group_losses(table, minimum.partition).sum()))

@@ -49,7 +49,9 @@ def families(table: EncodedTable, models: Sequence[Model], moving: bool) -> tupl
     for s, (column, counts) in enumerate(zip(book.sensitive, book.sensitive_counts, strict=True)):
         if (capped := _capped(s, column, counts, models, size, moving)) is not None:
             found.append(capped)
-        if (values := max((model.distinct_asked for model in models), default=1)) > 1:
+        # a class of exempt values alone need not have different ones
+        values = max((model.distinct_asked for model in models), default=1)
+        if values > 1 and column.exempt is None:
             once = np.ones(column.size, dtype=np.int64)
             found.append(Family(values, s, once, dual=False))
     if not any(family.dual for family in found):
@@ -70,6 +72,9 @@ def _capped(
     for model in models:
         limits = model.largest_shares(counts, column.ordered, moving)
         shares = [min(pair) for pair in zip(shares, limits, strict=True)]
+    if column.exempt is not None:  # as many as there are: they are not to be inferred
+        own = zip(shares, column.exempt.tolist(), strict=True)
+        shares = [Fraction(1) if exempt else share for share, exempt in own]
     present = [share for share, count in zip(shares, counts, strict=True) if count]
     largest = max(present, default=Fraction(1))
     size = max(size, math.ceil(1 / largest)) if largest > 0 else size

@@ -15,7 +15,7 @@ from shoal.encoding.codebook import Attribute
 from shoal.encoding.table import EncodedTable
 from shoal.kernels.bounds.points import WIDE, Space, boxes_of, tree_order
 from shoal.kernels.bounds.search import SearchScratch, Weights
-from shoal.kernels.costs import SET, SPAN, Costs
+from shoal.kernels.costs import ROUND, SET, SPAN, Costs
 
 __all__ = ["Points", "distinct_points", "new_search_scratch", "weights_of"]
 
@@ -83,6 +83,8 @@ def _floor(column: Attribute) -> Floats:
     """NCP of a code that is alone, never more than that of mixing it with another."""
     if column.floor is None or column.suppressed:
         return np.zeros(column.size)
+    if column.form == ROUND:  # the interval around two values is never the shorter one
+        return column.floor
     if column.form == SET:
         mixed = np.full(column.size, 2 / column.size)
     else:
@@ -158,5 +160,5 @@ def new_search_scratch(points: Points, size: int) -> SearchScratch:
         top=np.zeros(size, dtype=np.int64), top_sum=np.zeros(1),
         to_come=np.zeros(len(points.space.block) - 1),
         found=np.zeros(n, dtype=np.int64), found_reach=np.zeros(n),
-        group=np.zeros(size, dtype=np.int64),
+        group=np.zeros(size, dtype=np.int64), steps=np.zeros(1, dtype=np.int64),
     )  # fmt: skip

@@ -6,7 +6,6 @@ it has: every value is a valid lower bound from its first moment on.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from shoal.bounds.families import Family
 from shoal.bounds.points import distinct_points, new_search_scratch, weights_of
+from shoal.clock import NO_LIMIT, Limit
 from shoal.encoding.table import EncodedTable
 from shoal.kernels.bounds.rungs import ascend, cheapest_boxes
 from shoal.kernels.bounds.search import SearchScratch
@@ -22,8 +22,8 @@ from shoal.kernels.threads import on_threads
 
 __all__ = ["Clock", "FamilyBounds"]
 
-SLICE = 1024
-"""Points between two looks at the clock."""
+SLICE, SHORT_SLICE = 1024, 256
+"""Points between two looks at the clock; the result of the dual depends on the first."""
 HALVES = 2
 """Parts of the points that are raised side by side: a constant, as the result depends on it."""
 LARGEST_DUAL = 16
@@ -41,14 +41,17 @@ Floats = NDArray[np.float64]
 class Clock:
     """When to stop, and who is told how far the work is."""
 
-    end: float = np.inf
+    limit: Limit = NO_LIMIT
+    most: float = np.inf
+    """Steps after which to stop: values of records that are looked at."""
     progress: Callable[[float, float], None] | None = None
     total: float = 1.0
     done: float = field(default=0.0, init=False)
+    steps: float = field(default=0.0, init=False)
 
     @property
     def up(self) -> bool:
-        return time.monotonic() >= self.end
+        return self.limit.up or self.steps >= self.most
 
     def advance(self, amount: float) -> None:
         self.done = min(self.total, self.done + amount)
@@ -116,14 +119,22 @@ class FamilyBounds:
                 found, self.exact, self.groups,
             )  # fmt: skip
 
-        for parts in _slices(open_points):
+        for parts in _slices(open_points, SHORT_SLICE):
             if clock.up:
                 return
             on_threads(search, self.scratches, parts)
+            clock.steps += self._spent()
             here = np.concatenate(parts)
             better = np.minimum(found[here], self.most)  # inf: there is no such group at all
             self.box[here] = np.maximum(self.box[here], better)
             clock.advance(len(here) / max(1, len(open_points)))
+
+    def _spent(self) -> int:
+        """Steps since this was asked last."""
+        spent = sum(int(scratch.steps[0]) for scratch in self.scratches)
+        for scratch in self.scratches:
+            scratch.steps[0] = 0
+        return spent * max(1, self.points.space.codes.shape[1])
 
     def start_dual(self) -> None:
         """Begin with the cheapest boxes as weights: no group weighs more than it costs."""
@@ -157,10 +168,11 @@ class FamilyBounds:
                 self.family.size, budget, self.groups, self.slack_exact,
             )  # fmt: skip
 
-        for parts in _slices(open_points):
+        for parts in _slices(open_points, SLICE):
             if clock.up:
                 break
             on_threads(rise, range(HALVES), parts)
+            clock.steps += self._spent()
             clock.advance(sum(map(len, parts)) / max(1, len(open_points)))
         self.y = np.mean([side.y for side in sides], axis=0)
         capped = np.minimum(self.y, self.ceiling)
@@ -181,7 +193,7 @@ class FamilyBounds:
         return crowd
 
 
-def _slices(points: Ids) -> Sequence[list[Ids]]:
+def _slices(points: Ids, size: int) -> Sequence[list[Ids]]:
     """Slices of the points, each in as many parts as there are threads."""
-    cuts = range(0, len(points), SLICE)
-    return [np.array_split(points[cut : cut + SLICE], HALVES) for cut in cuts]
+    cuts = range(0, len(points), size)
+    return [np.array_split(points[cut : cut + size], HALVES) for cut in cuts]

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from shoal.cli.completing import complete_columns, complete_methods
+from shoal.cli.interrupting import keeps
 from shoal.cli.output import (
     notice,
     output_options,
@@ -16,6 +18,8 @@ from shoal.cli.output import (
     warnings_as_notices,
     what_was_written,
 )
+from shoal.cli.preparing import kernels_of, preparing
+from shoal.cli.proposing import proposed
 from shoal.cli.settings import (
     attribute_options,
     column_options,
@@ -23,10 +27,13 @@ from shoal.cli.settings import (
     model_options,
     policy_from,
     suppression_options,
+    table_options,
 )
-from shoal.policy import LAYOUTS, RESTS
+from shoal.policy import LAYOUTS, RESTS, Policy
+from shoal.thresholds import Threshold
 
 if TYPE_CHECKING:
+    from shoal.policy import Policy
     from shoal.release import Budget
 
 FATES = {"drop": "left out", "plain": "published as is", "qi": "quasi-identifiers"}
@@ -35,12 +42,24 @@ FATES = {"drop": "left out", "plain": "published as is", "qi": "quasi-identifier
 
 @click.command(short_help="Turn microdata into a verified release.")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--out", required=True, type=click.Path(path_type=Path), help="The release to write."
-)
+@click.option("-o", "--out", type=click.Path(path_type=Path), help="The release to write.")
+@click.option("--propose", is_flag=True, help="Take the roles that `shoal inspect` proposes.")
+@click.option("--dry-run", is_flag=True, help="Say what would happen, and do nothing.")
 @column_options
-@click.option("--identifier", metavar="N", multiple=True, help="Columns to drop.")
-@click.option("--plain", metavar="P", multiple=True, help="Columns published knowingly as is.")
+@click.option(
+    "--identifier",
+    metavar="N",
+    multiple=True,
+    help="Columns to drop.",
+    shell_complete=complete_columns,
+)
+@click.option(
+    "--plain",
+    metavar="P",
+    multiple=True,
+    help="Columns published knowingly as is.",
+    shell_complete=complete_columns,
+)
 @click.option(
     "--rest", type=click.Choice(RESTS), help="What becomes of columns without a role. [an error]"
 )
@@ -49,14 +68,18 @@ FATES = {"drop": "left out", "plain": "published as is", "qi": "quasi-identifier
 @click.option("--collusion-k", type=int, help="k for all readers together.")
 @model_options
 @click.option(
+    "--threshold", metavar="NAME|RISK", help="Largest risk of a record: ema, cms, 0.05; sets k."
+)
+@click.option(
     "--max-loss", type=float, help="Search the largest k (or l) whose loss is within this."
 )
 @click.option("--search", type=click.Choice(["k", "l"]), help="What --max-loss searches. [k]")
-@click.option("--method", help="Algorithm; see `shoal methods`.")
+@click.option("--method", help="Algorithm; see `shoal methods`.", shell_complete=complete_methods)
 @click.option("--option", metavar="NAME=VALUE", multiple=True, help="An option of the method.")
 @effort_options
 @suppression_options
 @attribute_options
+@table_options
 @click.option("--layout", type=click.Choice(LAYOUTS), help="Intervals as cells, or two columns.")
 @click.option("--seed", type=int, help="Seed: whoever knows it can replay the run. [secret]")
 @click.option("--keep-order", is_flag=True, help="Keep the input's row order (it can betray).")
@@ -66,13 +89,20 @@ FATES = {"drop": "left out", "plain": "published as is", "qi": "quasi-identifier
     "--record", type=click.Path(path_type=Path), help="Keep it to yourself. [OUT.record.json]"
 )
 @click.option("--no-record", is_flag=True, help="Write no record: nobody can reproduce it.")
+@click.option(
+    "--report", "page", type=click.Path(path_type=Path), is_flag=False, flag_value=Path(),
+    help="The custodian's report, too. [OUT.report.html]",
+)  # fmt: skip
 @output_options
 def anonymize(
     file: Path,
-    out: Path,
+    out: Path | None,
+    propose: bool,
+    dry_run: bool,
     manifest: Path | None,
     record: Path | None,
     no_record: bool,
+    page: Path | None,
     quiet: bool,
     as_json: bool,
     **options: Any,
@@ -81,21 +111,43 @@ def anonymize(
 
     FILE and OUT may be CSV (also .gz), Parquet, Arrow/Feather or JSON lines.
     Identifiers never reach the output. Every column needs a role; --rest says
-    what becomes of those without one.
+    what becomes of those without one, --propose takes the roles that inspect
+    finds, shows them and writes them as a policy beside the release.
 
     \b
     shoal anonymize people.csv -o release.csv --qi age,zip --sensitive disease -k 10 -l 3
+    shoal anonymize people.csv -o release.csv --propose -k 10
+    shoal anonymize people.csv --propose --dry-run
     """
-    policy = policy_from(options)
+    if out is None and not dry_run:
+        raise click.UsageError("expected -o, --out with the release to write, or --dry-run")
+    if propose:
+        proposal = proposed(file, options, out, quiet)
+        policy = proposal.policy
+        if not (quiet or as_json):
+            click.echo(f"{proposal.found!r}\n")
+    else:
+        proposal, policy = None, policy_from(options)
+    if dry_run or out is None:
+        _rehearse(file, policy, quiet, as_json)
+        return
 
     from shoal.io.paths import check_targets, manifest_path, record_path
     from shoal.pipeline import anonymize as run
+    from shoal.release import files_asked_with
     from shoal.verification.manifest import load_manifest
+    from shoal.verification.record import private_notices
 
+    if policy.threshold is not None:
+        _say_which_k_it_asks_for(policy, quiet)
     proof = manifest or manifest_path(out)
     secret = None if no_record else record or record_path(out)
-    check_targets(file, out, proof, secret)
-    with warnings_as_notices(quiet) as warned, progress_bar(quiet) as report:
+    check_targets(file, out, proof, secret, files_asked_with(policy))
+    with (
+        warnings_as_notices(quiet) as warned,
+        progress_bar(quiet) as report,
+        preparing(kernels_of(policy), report, quiet),
+    ):
         release = run(file, policy, progress=report)
         release.write(
             out,
@@ -105,9 +157,15 @@ def anonymize(
             keep_record=not no_record,
             command=("shoal", *sys.argv[1:]),
         )
+        keeps(out, proof, secret)
+    if proposal is not None and proposal.target is not None:
+        proposal.write()
+        keeps(proposal.target)
+    if page is not None:
+        _write_report(out, proof, secret, file, page, quiet)
     if release.rest:
         notice(f"{FATES[policy.rest or 'drop']}, having no role: {', '.join(release.rest)}", quiet)
-    for line in release.manifest["notices"]:
+    for line in private_notices(release):
         if not any(text.endswith(line) for text in warned):
             notice(line, quiet)
     if as_json:
@@ -116,13 +174,50 @@ def anonymize(
         click.echo(repr(release))
         _say_what_the_budget_bought(release.budget)
         click.echo(what_was_written(release, out, proof, secret))
+        if proposal is not None:
+            click.echo(f"the proposal is in {proposal.target}: check each role, then --policy it")
+
+
+def _rehearse(file: Path, policy: Policy, quiet: bool, as_json: bool) -> None:
+    """Say what would happen."""
+    from shoal.errors import InfeasibleError
+    from shoal.rehearsal import rehearse
+
+    with warnings_as_notices(quiet), progress_bar(quiet) as report:
+        found = rehearse(file, policy, report)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        click.echo("\n".join(found.lines()))
+    if found.refusal is not None:
+        raise InfeasibleError(found.refusal)
+
+
+def _say_which_k_it_asks_for(policy: Policy, quiet: bool) -> None:
+    limit = Threshold.of(policy.threshold or 1)
+    least, more = limit.smallest_class, ""
+    if policy.k is not None and policy.k > least:
+        more = f"; k = {policy.k} was asked for, and is more"
+    notice(f"threshold {limit}: k = {least}, since {limit.reason()}{more}", quiet)
+
+
+def _write_report(
+    out: Path, manifest: Path, record: Path | None, original: Path, page: Path, quiet: bool
+) -> None:
+    """The custodian's report of what was just written, read again from the files."""
+    from shoal.report.making import report, write_report
+
+    target = out.with_name(f"{out.name}.report.html") if page == Path() else page
+    made = report(out, manifest, record=record, original=original)
+    write_report(made, target)
+    notice(f"wrote the custodian's report {target}: keep it to yourself", quiet)
 
 
 def _say_what_the_budget_bought(found: Budget | None) -> None:
     if found is None:
         return
     name = found.name
-    line = f"largest {name} within a loss of {found.max_loss}: {name} = {found.level}"
+    line = f"largest {name} found within a loss of {found.max_loss}: {name} = {found.level}"
     if found.next_loss is not None:
         line += f"; {name} = {found.level + 1} would lose {round(found.next_loss, 9):.4f}"
     click.echo(line)

@@ -61,6 +61,9 @@ MEASURES = ("gcp", "kl", "query", "seconds")
     help="Draw the frontier: .svg, .html, .png.",
 )  # fmt: skip
 @click.option(
+    "--report", "page", type=click.Path(path_type=Path), help="All of it as a page: .html, .md."
+)
+@click.option(
     "--measure", type=click.Choice(MEASURES), default="gcp", show_default=True,
     help="What the picture shows.",
 )  # fmt: skip
@@ -75,6 +78,7 @@ def compare(
     queries: int,
     out: Path | None,
     picture: Path | None,
+    page: Path | None,
     measure: str,
     quiet: bool,
     as_json: bool,
@@ -82,10 +86,10 @@ def compare(
 ) -> None:
     """Run METHODS with every k and l on the table in FILE, and measure each release.
 
-    Every release is verified and then thrown away: time to partition, loss
-    (GCP, DM, C_avg), KL divergence of the data cube (with a sensitive column)
-    and the relative error of random COUNT queries. A combination that has no
-    release is a row that says why.
+    Every release is verified and then thrown away: time to partition, loss,
+    size of classes (DM, average), KL divergence of the data cube (with a sensitive
+    column) and the relative error of random COUNT queries. A combination that has
+    no release is a row that says why.
 
     \b
     shoal compare people.csv --methods hilbert,mondrian -k 5,10,50 --qi age,zip
@@ -96,11 +100,18 @@ def compare(
 
     from shoal.explore.compare import compare as run
     from shoal.explore.comparison import FORMATS, check_target
+    from shoal.io.paths import check_not_kept
+    from shoal.release import files_asked_with
 
+    for target in (out, picture, page):
+        if target is not None:
+            check_not_kept(target, files_asked_with(policy))
     if out is not None:
         check_target(out, FORMATS, file)
+    if page is not None:
+        check_target(page, (".html", ".md", ".json", ".pdf"), file)
     if picture is not None:
-        from shoal.report.frontier import check_picture
+        from shoal.report.charts.frontier import check_picture
 
         check_picture(picture, file)
     with progress_bar(quiet) as report:
@@ -116,11 +127,17 @@ def compare(
         click.echo(repr(found))
     written = [found.write(out)] if out is not None else []
     if picture is not None and any(row.ok for row in found.rows):
-        from shoal.report.frontier import frontier, save
+        from shoal.report.charts.frontier import frontier
+        from shoal.report.charts.theme import save
 
         written.append(save(frontier(found, measure), picture))
     elif picture is not None:
         notice(f"no release to draw: {picture} was not written", quiet)
+    if page is not None:
+        from shoal.report.comparing import report_of_comparison
+        from shoal.report.making import write_report
+
+        written.append(write_report(report_of_comparison(found, file.name), page))
     if written and not (quiet or as_json):
         click.echo(f"wrote {' and '.join(map(str, written))}")
 
@@ -161,7 +178,7 @@ def _show(found: Comparison) -> None:
     for row, cells in zip(found.rows, found.cells(), strict=True):
         lowest = row in made and row.gcp is not None and row.gcp == best[row.asked]
         texts = [
-            Text(cell, style="bold green" if lowest and title == "GCP" else "")
+            Text(cell, style="bold green" if lowest and title == "loss" else "")
             for title, cell in zip(head, cells, strict=False)
         ]
         table.add_row(*texts, *([Text("no release", style="yellow")] if row.reason else []))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shoal.cli.output import output_options, print_json, progress_bar
+from shoal.cli.preparing import preparing
 from shoal.errors import OutputError
 from shoal.policy import Policy
 
@@ -83,7 +84,9 @@ def demo(out: Path, quiet: bool, as_json: bool) -> None:
     directory of its own, and shows the commands that do the same.
     """
     _check_directory(out)
-    with progress_bar(quiet) as report:
+    from shoal.warm import usual
+
+    with progress_bar(quiet) as report, preparing((usual("best", True),), report, quiet):
         made = make(out, report)
     if as_json:
         print_json(_as_dict(made))

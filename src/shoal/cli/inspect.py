@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from shoal.cli.output import output_options, print_json, progress_bar
+from shoal.cli.settings import encoding_option
 
 if TYPE_CHECKING:
     from rich.console import OverflowMethod
@@ -21,6 +22,7 @@ ROLE_COLOURS = {
     "person": "red",
     "qi": "yellow",
     "sensitive": "magenta",
+    "weight": "cyan",
     "plain": "",
 }
 
@@ -28,8 +30,11 @@ ROLE_COLOURS = {
 @click.command(short_help="Look at a table; propose roles for its columns.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--missing", metavar="TEXT", multiple=True, help="Text that means missing.")
+@encoding_option
 @output_options
-def inspect(file: Path, missing: tuple[str, ...], quiet: bool, as_json: bool) -> None:
+def inspect(
+    file: Path, missing: tuple[str, ...], encoding: str | None, quiet: bool, as_json: bool
+) -> None:
     """Look at the table in FILE and propose a role for each column.
 
     Shows kinds, counts and reasons, and how many records are unique on the
@@ -43,7 +48,7 @@ def inspect(file: Path, missing: tuple[str, ...], quiet: bool, as_json: bool) ->
 
     with progress_bar(quiet) as report:
         report("read", 0, 1)
-        found = look(file, ("", *missing))
+        found = look(file, ("", *missing), encoding=encoding or "utf-8")
     if as_json:
         print_json(found.to_dict())
         return
@@ -52,7 +57,10 @@ def inspect(file: Path, missing: tuple[str, ...], quiet: bool, as_json: bool) ->
     else:
         click.echo(repr(found))
     if not quiet:
-        click.echo(f"\nnext: shoal policy init {shlex.quote(str(file))}")
+        named = shlex.quote(str(file))
+        more = f" --encoding {shlex.quote(encoding)}" if encoding else ""
+        click.echo(f"\nnext: shoal anonymize {named} -o release.csv --propose{more}")
+        click.echo(f"  or: shoal policy init {named}{more}    to decide about each column")
 
 
 def _show(found: Inspection) -> None:

@@ -9,13 +9,17 @@ import click
 
 from shoal.cli.output import notice, output_options, print_json, progress_bar
 from shoal.cli.settings import policy_from, split_names
+from shoal.model_settings import READINGS
 from shoal.policy import KINDS
 
 
-@click.command(name="join-check", short_help="Join releases: does k still hold?")
+@click.command(name="join-check", short_help="Join releases: do k and l still hold?")
 @click.argument("releases", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--qi", metavar="A,B,C", multiple=True, help="What an adversary knows. [manifests]")
 @click.option("-k", type=int, help="At least k records for everybody. [manifests]")
+@click.option("--sensitive", metavar="A,B", multiple=True, help="Sensitive columns. [manifests]")
+@click.option("-l", type=int, help="At least l-diverse for everybody. [manifests]")
+@click.option("--l-reading", type=click.Choice(READINGS), help="What l means. [manifests]")
 @click.option("--kind", metavar="COLUMN=KIND", multiple=True, help=f"One of {', '.join(KINDS)}.")
 @click.option("--hierarchy", metavar="COLUMN=FILE", multiple=True, help='ARX file, or "flat".')
 @click.option("--missing", metavar="TEXT", multiple=True, help="Text that means missing.")
@@ -25,21 +29,25 @@ def join_check(
     releases: tuple[Path, ...],
     qi: tuple[str, ...],
     k: int | None,
+    sensitive: tuple[str, ...],
+    l: int | None,  # noqa: E741
+    l_reading: str | None,
     quiet: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Say whether joining RELEASES of one table breaks k for some record.
+    """Say whether joining RELEASES of one table breaks k or l for some record.
 
     Each release may be k-anonymous on its own; joined row by row they may
-    single people out. Quasi-identifiers and k are those of the manifests, if
+    single people out. Quasi-identifiers, k and l are those of the manifests, if
     not given here. Hierarchies are not in manifests: give them.
 
     \b
     shoal join-check insurer.csv employer.csv
     shoal join-check a.csv b.csv --qi age,vehicle,job -k 2 --hierarchy job=job.csv
 
-    Exit code 0 if k holds after the join, 1 if it is broken.
+    Exit code 1 if k or l is broken after the join, 0 if not. What was not
+    followed up is "not refuted", and named: it does not say "holds".
     """
     given = any(value not in (None, ()) for value in options.values())
     policy = policy_from(options) if given else None
@@ -48,7 +56,15 @@ def join_check(
 
     with progress_bar(quiet) as report:
         report("join", 0, 1)
-        result = check(releases, k, qi=split_names(qi) or (), policy=policy)
+        result = check(
+            releases,
+            k,
+            qi=split_names(qi) or (),
+            sensitive=split_names(sensitive) or (),
+            l=l,
+            l_reading=l_reading,
+            policy=policy,
+        )
     for name in result.unsure:
         notice(f"{name}: its hierarchy or order is not at hand; the numbers are a guess", quiet)
     if as_json:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from shoal.cli.output import output_options, print_json
+from shoal.cli.output import output_options, print_json, screen_width
 
 if TYPE_CHECKING:
     from shoal.methods.base import Method
+    from shoal.models import Model
 
 
 @click.command(short_help="List the methods and what each promises.")
@@ -35,27 +37,48 @@ def methods(quiet: bool, as_json: bool) -> None:
             ]
         )
         return
+    margin = max(map(len, METHODS)) + GAP
     for method in found:
         if not method.baseline:
-            _describe(method)
-    click.echo("\nTo compare with (baselines, and papers to the letter):")
+            _describe(method, margin)
+    click.echo("\nTo compare with:")
     for method in found:
         if method.baseline:
-            _describe(method)
+            _describe(method, margin)
 
 
-def _describe(method: Method[Any]) -> None:
-    click.echo(f"{method.name:<12} {method.summary}")
-    click.echo(f"{'':<12} promises: {method.promise}")
+DEFAULT_READING = "frequency"
+GAP = 2
+"""Columns between the longest name and what stands beside names."""
+
+
+def _describe(method: Method[Any], margin: int) -> None:
+    """The name, and beside it what the method does, promises and takes."""
+    _paragraph(method.summary, margin, method.name)
+    _paragraph(f"Promises: {method.promise}", margin)
     for name, field in method.options.model_fields.items():
-        about = field.description or ""
-        click.echo(f"{'':<12} --option {name}={str(field.default).lower()}  {about}")
+        default = "" if field.default is None else str(field.default).lower()
+        about = " ".join((field.description or "").split())
+        _paragraph(f"--option {name}={default}  {about}", margin, hang=4)
+
+
+def _paragraph(text: str, margin: int, name: str = "", hang: int = 0) -> None:
+    """A text within its column of the screen."""
+    click.echo(
+        textwrap.fill(
+            " ".join(text.split()),
+            screen_width(),
+            initial_indent=name.ljust(margin),
+            subsequent_indent=" " * (margin + hang),
+            break_on_hyphens=False,
+        )
+    )
 
 
 @click.command(short_help="List the privacy models and their options.")
 @output_options
 def models(quiet: bool, as_json: bool) -> None:
-    """List the privacy models, the options that ask for them, and whether they are monotone."""
+    """List the privacy models and the options that ask for them."""
     from shoal.models import MODELS
 
     if as_json:
@@ -71,6 +94,15 @@ def models(quiet: bool, as_json: bool) -> None:
             ]
         )
         return
+    margin = max(map(len, MODELS)) + GAP
     for model in MODELS.values():
-        monotone = "monotone" if model.monotone else "not monotone"
-        click.echo(f"{model.name:<20} {model.option:<28} {model.summary} ({monotone})")
+        _paragraph(f"{model.summary}: {_asked_by(model)}", margin, model.name)
+
+
+def _asked_by(model: type[Model]) -> str:
+    """The options that ask for a model."""
+    from shoal.model_settings import MODEL_OPTIONS
+
+    reading = model.name.removesuffix("-l")
+    other = reading not in {model.name, DEFAULT_READING}
+    return MODEL_OPTIONS[model.option].flag + (f" with --l-reading {reading}" if other else "")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,12 +20,10 @@ __all__ = [
     "output_options",
     "print_json",
     "progress_bar",
+    "screen_width",
     "warnings_as_notices",
     "what_was_written",
 ]
-
-PATIENCE = 1.0
-"""Seconds before a progress bar appears: short work stays quiet."""
 
 
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -51,6 +47,13 @@ def check_new_file(source: Path, out: Path, what: str, force: bool) -> None:
         raise OutputError(f"{out}: exists already; choose another name with -o, or use --force")
 
 
+def screen_width() -> int:
+    """Columns to write in: those of the terminal, but no line that is tiring to read."""
+    import shutil
+
+    return max(40, min(100, shutil.get_terminal_size((80, 24)).columns))
+
+
 def print_json(value: Any) -> None:
     """One JSON document on stdout."""
     click.echo(json.dumps(value, indent=2, ensure_ascii=False))
@@ -68,8 +71,10 @@ def what_was_written(release: Release, out: Path, manifest: Path, record: Path |
 
 def notice(text: str, quiet: bool) -> None:
     """A line on stderr that a user should read once."""
+    from shoal.errors import one_line
+
     if not quiet:
-        click.echo(f"note: {text}", err=True)
+        click.echo(f"note: {one_line(text)}", err=True)
 
 
 @contextmanager
@@ -92,51 +97,10 @@ def warnings_as_notices(quiet: bool) -> Iterator[list[str]]:
         yield shown
 
 
-def _announce_compiling() -> None:
-    """Say why the very first run takes so long; on a terminal only."""
-    from shoal.kernels.best.search import search_region
-    from shoal.kernels.jit import was_compiled
-
-    if not was_compiled(search_region):
-        notice("the first run compiles for about a minute; later ones start at once", False)
-
-
 @contextmanager
 def progress_bar(quiet: bool) -> Iterator[Report]:
-    """Give ``report(stage, done, total, loss)``; a bar appears on stderr after a second.
+    """Give ``report(stage, done, total, loss)``; see `shoal.watching` for how it is shown."""
+    from shoal.watching import watched
 
-    It shows stages, shares and the loss so far, never a cell of the table.
-    """
-    if quiet or not sys.stderr.isatty():
-        yield lambda stage, done, total, loss=None: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    _announce_compiling()
-    columns = (
-        TextColumn("{task.description:<10}"),
-        BarColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[loss]}"),
-    )
-    bar = Progress(*columns, console=Console(stderr=True), transient=True)
-    task = bar.add_task("start", total=1, loss="")
-    begun = time.monotonic()
-    running = False
-
-    def report(stage: str, done: float, total: float, loss: float | None = None) -> None:
-        nonlocal running
-        if not running and time.monotonic() - begun > PATIENCE:
-            bar.start()
-            running = True
-        # A stage that cannot say how far it is gets a pulsing bar.
-        so_far = "" if loss is None else f"loss {loss:.4f}"
-        known = total if done else None
-        bar.update(task, description=stage, completed=done, total=known, loss=so_far)
-
-    try:
+    with watched(quiet) as report:
         yield report
-    finally:
-        if running:
-            bar.stop()

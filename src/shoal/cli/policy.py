@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shoal.cli.output import check_new_file, notice, output_options, print_json, progress_bar
+from shoal.cli.settings import encoding_option
 from shoal.policy import Policy
 
 if TYPE_CHECKING:
@@ -38,9 +39,16 @@ def policy() -> None:
 )
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @click.option("--missing", metavar="TEXT", multiple=True, help="Text that means missing.")
+@encoding_option
 @output_options
 def init(
-    file: Path, out: Path, force: bool, missing: tuple[str, ...], quiet: bool, as_json: bool
+    file: Path,
+    out: Path,
+    force: bool,
+    missing: tuple[str, ...],
+    encoding: str | None,
+    quiet: bool,
+    as_json: bool,
 ) -> None:
     """Write a commented policy for the table in FILE, from what `shoal inspect` proposes.
 
@@ -54,7 +62,7 @@ def init(
 
     with progress_bar(quiet) as report:
         report("read", 0, 1)
-        found = inspect(file, ("", *missing))
+        found = inspect(file, ("", *missing), encoding=encoding or "utf-8")
     with atomic_file(out) as temporary:
         temporary.write_text(policy_text(found, file, out), encoding="utf-8")
     for hint in found.hints:
@@ -118,6 +126,7 @@ def _roles(found: Inspection) -> Iterator[str]:
     yield from _array(
         "sensitive", [_named(c, c.name in proposal.sensitive) for c in by_role["sensitive"]]
     )
+    yield from _weights(proposal)
     yield "# Columns published as they are, knowingly: uncomment those that nobody else can know."
     yield from _array("plain", [_named(c, False) for c in by_role["plain"]])
     yield '# Columns in none of the lists: "drop", "qi", "plain"; without it they are an error.'
@@ -129,6 +138,18 @@ def _roles(found: Inspection) -> Iterator[str]:
         yield f"person = {quoted(person.name)}  # {person.reason}"
     else:
         yield '# person = "patient_id"'
+    yield ""
+
+
+def _weights(proposal: Policy) -> Iterator[str]:
+    yield "# Survey weights, how many people a record stands for: kept for estimates, but they"
+    yield '# single people out: "keep", "round" to two digits, or "drop".'
+    if proposal.weight_column is None:
+        yield '# weight_column = "weight"'
+        yield '# weight_as = "round"'
+    else:
+        yield f"weight_column = {quoted(proposal.weight_column)}"
+        yield f"weight_as = {quoted(proposal.weight_as)}"
     yield ""
 
 
@@ -167,6 +188,11 @@ def _models(found: Inspection) -> Iterator[str]:
             (False, 'max_suppressed = "0.5%"', "give up that many outliers where it lowers loss"),
             (False, "seed = 0", "for tests only: whoever knows it can replay the run"),
             (proposal.missing != ("",), f"missing = [{missing}]", "texts that mean missing"),
+            (
+                proposal.encoding != "utf-8",
+                f"encoding = {quoted(proposal.encoding)}",
+                "of the file",
+            ),
             (False, 'layout = "bounds"', "intervals as two columns, age_min and age_max"),
             (False, "keep_order = true", "keep the order of the rows, which can betray people"),
             (False, "csv_safe = true", "disarm cells a spreadsheet would run"),

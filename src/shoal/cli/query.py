@@ -23,11 +23,25 @@ if TYPE_CHECKING:
 @click.option("--qi", metavar="A,B,C", multiple=True, help="Generalised columns.")
 @click.option("--kind", metavar="COLUMN=KIND", multiple=True, help=f"One of {', '.join(KINDS)}.")
 @click.option("--hierarchy", metavar="COLUMN=FILE", multiple=True, help='ARX file, or "flat".')
+@click.option(
+    "--notation", metavar="COLUMN=FORM", multiple=True, help="How dates are written: dd/mm/yyyy."
+)
 @click.option("--missing", metavar="TEXT", multiple=True, help="Text that means missing.")
 @click.option("--policy", "policy_file", metavar="FILE", help="The release's policy, if at hand.")
+@click.option(
+    "--sensitive-table", type=click.Path(path_type=Path), help="Second table, of anatomy."
+)
+@click.option("--time", metavar="TIME", default="60s", show_default=True, help="Time limit.")
 @output_options
 def query(
-    release: Path, sql: str, manifest: Path | None, quiet: bool, as_json: bool, **options: Any
+    release: Path,
+    sql: str,
+    manifest: Path | None,
+    sensitive_table: Path | None,
+    time: str,
+    quiet: bool,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Count the records of RELEASE that satisfy a condition.
 
@@ -40,8 +54,12 @@ def query(
     shoal query release.csv "SELECT disease, count(*) FROM release
                              WHERE age < 30 GROUP BY disease"
 
+    With GROUP BY a generalised column is answered for every value it can have:
+    a record counts in each that its cell covers, with its share.
+
     What the cells are is read from the manifest. Hierarchies are not in it:
-    give them, or the policy, for the sharpest bounds.
+    give them, or the policy, for the sharpest bounds. Exit code 6 if the time
+    was over before the answer.
     """
     given = any(value not in (None, ()) for value in options.values())
     policy = policy_from(options) if given else None
@@ -50,7 +68,10 @@ def query(
 
     with progress_bar(quiet) as report:
         report("query", 0, 1)
-        answer = ask(release, sql, manifest=manifest, policy=policy)
+        answer = ask(
+            release, sql, manifest=manifest, policy=policy,
+            sensitive_table=sensitive_table, time=time,
+        )  # fmt: skip
     for note in answer.notes:
         notice(note, quiet)
     if as_json:

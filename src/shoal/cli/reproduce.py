@@ -36,32 +36,37 @@ def reproduce(record: Path, file: Path, out: Path, quiet: bool, as_json: bool) -
     Exit code 1 if another release came out.
     """
     from shoal.io.paths import check_targets, manifest_path, record_path
-    from shoal.pipeline import anonymize
+    from shoal.pipeline import carry_out
+    from shoal.plan import Plan
+    from shoal.release import files_asked_with
     from shoal.verification.manifest import versions
     from shoal.verification.record import load_record, policy_from_record
 
     known = load_record(record)
-    policy = policy_from_record(known, record)
-    check_targets(file, out, manifest_path(out), record_path(out))
+    policy, seed = policy_from_record(known, record)
+    plan = Plan.of(policy, seed)
+    check_targets(file, out, manifest_path(out), record_path(out), files_asked_with(policy))
     _check_input(known, file, record)
     if known.get("versions") != versions():
         notice("made with other versions: the bytes may differ", quiet)
     if isinstance(known.get("reproducible"), str):
         notice(known["reproducible"], quiet)
     with warnings_as_notices(quiet=True), progress_bar(quiet) as report:
-        release = anonymize(file, policy, progress=report)
+        release = carry_out(plan, file, report)
         _check_bytes(release, out, known, record)
-        release.write(out, command=("shoal", *sys.argv[1:]))
+        # The same release: the same manifest.
+        generation = str(known["generation"]) if "generation" in known else None
+        release.write(out, command=("shoal", *sys.argv[1:]), generation=generation)
     if as_json:
         print_json({"file": str(out), "same": True, "sha256": known["release"]["sha256"]})
     elif not quiet:
-        click.echo(f"wrote {out}: the same bytes as {known['release']['file']}")
+        click.echo(f"wrote {out}: the same bytes as {known['release'].get('file')}")
 
 
 def _check_input(known: dict[str, Any], file: Path, record: Path) -> None:
     from shoal.io.write import sha256_of
 
-    made_of = known.get("input", {}).get("sha256")
+    made_of = known["input"].get("sha256")
     if made_of is None:
         raise InputError(
             f"record {record}: the release was made of a table in memory, not of a file; "
@@ -78,10 +83,11 @@ def _check_bytes(release: Release, out: Path, known: dict[str, Any], record: Pat
     """Nothing is written unless it is the release that was written before."""
     from shoal.io.write import write_table
 
-    asked = known.get("release", {})
+    asked = known["release"]
     made = [(release.table, asked.get("sha256"))]
     if release.sensitive_table is not None:
-        made.append((release.sensitive_table, asked.get("sensitive_table", {}).get("sha256")))
+        second = asked.get("sensitive_table")
+        made.append((release.sensitive_table, second.get("sha256") if second else None))
     for table, digest in made:
         if write_table(table, Path(os.devnull), named=out) != digest:
             raise VerificationError(

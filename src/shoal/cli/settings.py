@@ -8,19 +8,24 @@ from typing import Any
 
 import click
 
+from shoal.cli.completing import complete_columns, complete_pairs
 from shoal.effort import EFFORTS
 from shoal.errors import PolicyError
 from shoal.model_settings import MODEL_OPTIONS, ModelOption
-from shoal.policy import KINDS, RECODINGS, SUPPRESSIONS, TWINS, Policy
+from shoal.notation import NOTATIONS
+from shoal.policy import KINDS, RECODINGS, SUPPRESSIONS, TWINS, WEIGHT_FORMS, Policy
 
 __all__ = [
     "attribute_options",
     "column_options",
     "effort_options",
+    "encoding_option",
     "model_options",
     "policy_from",
+    "settings_from",
     "split_names",
     "suppression_options",
+    "table_options",
 ]
 
 Command = Callable[..., Any]
@@ -30,13 +35,37 @@ def column_options(command: Command) -> Command:
     """Roles of columns."""
     return _with(
         command,
-        click.option("--qi", metavar="A,B,C", multiple=True, help="Quasi-identifiers."),
-        click.option("--sensitive", metavar="S", multiple=True, help="Sensitive columns."),
-        click.option("--person", metavar="P", help="Column that says whose record it is."),
+        _columns("--qi", "A,B,C", "Quasi-identifiers."),
+        _columns("--sensitive", "S", "Sensitive columns."),
         click.option(
-            "--kind", metavar="COLUMN=KIND", multiple=True, help=f"One of {', '.join(KINDS)}."
+            "--exempt",
+            metavar="COLUMN=VALUE",
+            multiple=True,
+            help="A value that is not sensitive; again for each.",
+            shell_complete=complete_pairs(),
+        ),
+        click.option(
+            "--person",
+            metavar="P",
+            help="Column that says whose record it is.",
+            shell_complete=complete_columns,
+        ),
+        click.option("--person-as", metavar="NAME", help="Publish pseudonyms of persons so."),
+        click.option(
+            "--kind",
+            metavar="COLUMN=KIND",
+            multiple=True,
+            help=f"One of {', '.join(KINDS)}.",
+            shell_complete=complete_pairs(KINDS),
         ),
         click.option("--missing", metavar="TEXT", multiple=True, help="Text that means missing."),
+        click.option(
+            "--notation",
+            metavar="COLUMN=FORM",
+            multiple=True,
+            help="How dates or numbers are written: dd/mm/yyyy, comma. [told by the column]",
+            shell_complete=complete_pairs(NOTATIONS),
+        ),
         click.option(
             "--twins", type=click.Choice(TWINS), help="Values that differ in spelling. [fold]"
         ),
@@ -44,6 +73,30 @@ def column_options(command: Command) -> Command:
             "--policy", "policy_file", metavar="FILE", help="Policy file; options override it."
         ),
     )
+
+
+def table_options(command: Command) -> Command:
+    """How the input's file is read, and its weights."""
+    return _with(
+        command,
+        encoding_option,
+        click.option(
+            "--weight-column",
+            metavar="W",
+            help="Survey weights, kept for estimates.",
+            shell_complete=complete_columns,
+        ),
+        click.option(
+            "--weight-as",
+            type=click.Choice(WEIGHT_FORMS),
+            help="Weights single people out: round or drop them. [keep]",
+        ),
+    )
+
+
+encoding_option = click.option(
+    "--encoding", metavar="NAME", help="Of a CSV file: latin-1, cp1252, utf-16. [utf-8]"
+)
 
 
 def model_options(command: Command) -> Command:
@@ -66,7 +119,9 @@ def effort_options(command: Command) -> Command:
             help="How hard an any-time method searches.",
         ),
         click.option(
-            "--time", metavar="30s|2m|1.5h", help="How long an any-time method may search."
+            "--time",
+            metavar="30s|2m|1.5h",
+            help="Limit of the run after reading, by the clock.",
         ),
         click.option(
             "--bound/--no-bound",
@@ -95,20 +150,33 @@ def attribute_options(command: Command) -> Command:
     """Hierarchies and weights of attributes, and what becomes of mixed values."""
     return _with(
         command,
-        click.option(
-            "--hierarchy", metavar="COLUMN=FILE", multiple=True, help='ARX file, or "flat".'
-        ),
-        click.option(
-            "--coarsen", metavar="COLUMN=LEVEL", multiple=True, help="Climb its hierarchy first."
+        _pairs("--hierarchy", "COLUMN=FILE", 'ARX file, or "flat".'),
+        _pairs(
+            "--coarsen",
+            "COLUMN=LEVEL",
+            "Climb its hierarchy first; COLUMN=auto, or auto for all: to the best level.",
         ),
         click.option(
             "--recoding",
             type=click.Choice(RECODINGS),
             help="What mixed values become. [by the method]",
         ),
-        click.option(
-            "--weight", metavar="COLUMN=NUMBER", multiple=True, help="Weight in the loss."
-        ),
+        _pairs("--round", "COLUMN=STEP", "Intervals on multiples of 5, or of a month."),
+        _pairs("--weight", "COLUMN=NUMBER", "Weight in the loss."),
+    )
+
+
+def _columns(flag: str, metavar: str, about: str) -> Callable[[Command], Command]:
+    """An option that takes names of columns, behind commas or again."""
+    return click.option(
+        flag, metavar=metavar, multiple=True, help=about, shell_complete=complete_columns
+    )
+
+
+def _pairs(flag: str, metavar: str, about: str) -> Callable[[Command], Command]:
+    """An option that takes something of a column, again for each."""
+    return click.option(
+        flag, metavar=metavar, multiple=True, help=about, shell_complete=complete_pairs()
     )
 
 
@@ -132,6 +200,15 @@ def pairs(option: str, values: Iterable[str]) -> dict[str, str] | None:
         if not equals or not name.strip():
             raise PolicyError(f"--{option}: expected COLUMN=VALUE; got {value!r}")
         table[name.strip()] = setting.strip()
+    return table or None
+
+
+def lists(option: str, values: Iterable[str]) -> dict[str, list[str]] | None:
+    """``("job=none", "job=")`` as lists by column; None if nothing was given."""
+    table: dict[str, list[str]] = {}
+    for value in values:
+        for name, text in (pairs(option, [value]) or {}).items():
+            table.setdefault(name, []).append(text)
     return table or None
 
 
@@ -180,6 +257,17 @@ def numbers(option: str, table: dict[str, str] | None) -> dict[str, int | float 
         raise PolicyError(f"--{option}: expected COLUMN=NUMBER; got {table}") from None
 
 
+def levels(table: dict[str, str] | None, everywhere: bool) -> dict[str, Any] | str | None:
+    """Levels by column, of which some or all are left to the table."""
+    if everywhere:
+        if table:
+            raise PolicyError("--coarsen: expected auto alone, or COLUMN=LEVEL; got both")
+        return "auto"
+    open_ = {name: text for name, text in (table or {}).items() if text == "auto"}
+    given = {name: text for name, text in (table or {}).items() if text != "auto"}
+    return {**(numbers("coarsen", given) or {}), **open_} or None
+
+
 def parse_option(text: str) -> Any:
     """A method's option from text: true, false, a number, or the text itself."""
     if text.lower() in {"true", "false"}:
@@ -194,31 +282,41 @@ def parse_option(text: str) -> Any:
 
 def policy_from(options: dict[str, Any]) -> Policy:
     """The policy file's settings, overridden by the options that were given."""
+    file, given = settings_from(options)
+    if file is None:
+        return Policy.parse(**given)
+    return Policy.load(file).override(**given)
+
+
+def settings_from(options: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
+    """The policy file that was named, and the settings that options give."""
     given = dict(options)
     file = given.pop("policy_file", None)
     for name in ("identifier", "qi", "sensitive", "plain"):
         if name in given:
             given[name] = split_names(given[name])
-    for name in ("kind", "hierarchy", "weight", "coarsen", "option"):
+    everywhere = "auto" in given.get("coarsen", ())
+    given["coarsen"] = [one for one in given.get("coarsen", ()) if one != "auto"]
+    for name in ("kind", "hierarchy", "weight", "coarsen", "round", "option", "notation"):
         if name in given:
             given[name] = pairs(name, given[name])
+    given["exempt"] = lists("exempt", given.get("exempt", ()))
     given["reader"] = readers(given.get("reader", ()), given.pop("reader_k", ()))
     given["l"] = None if given.get("l") is None else diversity(given["l"])
     for name, option in MODEL_OPTIONS.items():
         if option.type is float:
             given[name] = number(given.get(name))
-    for name in ("weight", "coarsen"):
-        given[name] = numbers(name, given.get(name))
-    if given.get("option"):
-        given["option"] = {name: parse_option(text) for name, text in given["option"].items()}
+    given["weight"] = numbers("weight", given.get("weight"))
+    given["coarsen"] = levels(given["coarsen"], everywhere)
+    for name in ("option", "round"):
+        if given.get(name):
+            given[name] = {key: parse_option(text) for key, text in given[name].items()}
     if given.get("hierarchy"):
         given["hierarchy"] = {n: _from_here(spec) for n, spec in given["hierarchy"].items()}
     given["missing"] = ["", *given["missing"]] if given.get("missing") else None
     for name in ("keep_order", "csv_safe"):
         given[name] = given.get(name) or None  # a flag that is off overrides nothing
-    if file is None:
-        return Policy.parse(**given)
-    return Policy.load(file).override(**given)
+    return file, given
 
 
 def _from_here(spec: str) -> str:

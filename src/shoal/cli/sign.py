@@ -16,12 +16,16 @@ from shoal.errors import PolicyError
 @click.option(
     "--new-key", type=click.Path(path_type=Path), metavar="FILE", help="Make a pair of keys."
 )
+@click.option(
+    "--report", type=click.Path(path_type=Path), help="A report of the release, to sign with it."
+)
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing.")
 def sign(
     release: Path | None,
     manifest: Path | None,
     key: Path | None,
     new_key: Path | None,
+    report: Path | None,
     quiet: bool,
 ) -> None:
     """Sign the manifest of RELEASE, and with it the files whose hashes it holds.
@@ -29,7 +33,8 @@ def sign(
     \b
     shoal sign --new-key key.pem              key.pem (keep it), key.pub.pem (give it away)
     shoal sign release.csv --key key.pem      release.csv.manifest.sig
-    shoal verify release.csv --key key.pub.pem
+    shoal sign release.csv --key key.pem --report report.html
+    shoal verify release.csv --key key.pub.pem --report report.html
 
     What does not verify is not signed. Needs the package cryptography
     (pip install 'shoal[sign]').
@@ -43,6 +48,7 @@ def sign(
         public = make_keys(new_key)
         said = f"private key {new_key}: keep it to yourself\npublic key {public}: give it away"
     elif release is not None and key is not None:
-        said = f"signed: {sign_release(release, key, manifest)}"
+        written = sign_release(release, key, manifest, report)
+        said = f"signed: {' and '.join(map(str, written))}"
     if not quiet:
         click.echo(said)

@@ -22,6 +22,12 @@ IN_PART = 5
     "--sensitive-table", type=click.Path(path_type=Path), help="Second table, of anatomy."
 )
 @click.option("--key", type=click.Path(path_type=Path), help="Public key of who signed it.")
+@click.option(
+    "--report", type=click.Path(path_type=Path), help="A report, to be signed by the key too."
+)
+@click.option(
+    "--record", type=click.Path(path_type=Path), help="Private record: whose records are whose."
+)
 @column_options
 @model_options
 @output_options
@@ -30,6 +36,8 @@ def verify(
     manifest: Path | None,
     sensitive_table: Path | None,
     key: Path | None,
+    record: Path | None,
+    report: Path | None,
     quiet: bool,
     as_json: bool,
     **options: Any,
@@ -42,6 +50,11 @@ def verify(
     shoal verify release.csv
     shoal verify release.csv --key key.pub.pem
     shoal verify release.csv --qi age,zip --sensitive disease -k 10 -l 3
+
+    Who has the private record can check models that count persons:
+
+    \b
+    shoal verify release.csv --record release.csv.record.json
 
     The policy in the manifest says what was promised; whatever else it says is
     worked out again from the files and compared.
@@ -56,9 +69,12 @@ def verify(
 
     from shoal.verification.files import verify as check
 
-    with progress_bar(quiet) as report:
-        report("verify", 0, 1)
-        verification = check(release, manifest, policy, sensitive_table=sensitive_table, key=key)
+    with progress_bar(quiet) as tell:
+        tell("verify", 0, 1)
+        verification = check(
+            release, manifest, policy, sensitive_table=sensitive_table, key=key, record=record,
+            report=report,
+        )  # fmt: skip
     if as_json:
         print_json(verification.to_dict())
     elif not quiet:

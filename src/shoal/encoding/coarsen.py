@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from shoal.encoding.codebook import SPAN, TREE, Attribute, coordinates
 from shoal.errors import PolicyError
+from shoal.hierarchy.rows import STAR
 
 __all__ = ["coarsened"]
 
@@ -23,7 +24,7 @@ def coarsened(column: Attribute, level: int) -> tuple[Attribute, NDArray[np.int3
     """The attribute with the nodes of one level of its tree for values, and the node of each code.
 
     The loss stays that of the original values: a node costs its leaves / |A|
-    even where nothing else is mixed with it.
+    even where nothing else is mixed with it, and ``*`` costs 1.
     """
     tree = column.hierarchy
     assert tree is not None
@@ -39,6 +40,8 @@ def coarsened(column: Attribute, level: int) -> tuple[Attribute, NDArray[np.int3
     node_of_code = np.append(node_of_leaf, [len(nodes)] * missing).astype(np.int32)
     starts = np.flatnonzero(np.diff(node_of_leaf, prepend=-1))
     leaves = np.diff(np.append(starts, len(node_of_leaf)))
+    says_nothing = np.array([node == STAR for node in nodes])
+    alone = np.where(says_nothing, 1.0, np.where(leaves > 1, leaves / column.size, 0.0))
     above = tree.above(level)
     form = TREE if above.height > 1 else SPAN
     # Between two nodes the tree is climbed as between the leaves that border on each other.
@@ -53,6 +56,6 @@ def coarsened(column: Attribute, level: int) -> tuple[Attribute, NDArray[np.int3
         climb=column.climb[borders] if form == TREE else np.zeros(0),
         hierarchy=above,
         values=None,
-        floor=np.append(np.where(leaves > 1, leaves / column.size, 0.0), [0.0] * missing),
+        floor=np.append(alone, [0.0] * missing),
     )
     return coarser, node_of_code

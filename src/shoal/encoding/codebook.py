@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.kernels.costs import SET, SPAN, TREE, Costs, range_maxima
+from shoal.kernels.costs import ROUND, SET, SPAN, TREE, Costs, range_maxima
 
 if TYPE_CHECKING:
+    from shoal.encoding.rounding import RoundEnds
     from shoal.hierarchy import Hierarchy
 
 __all__ = [
+    "ROUND",
     "SET",
     "SPAN",
     "TREE",
@@ -54,9 +56,10 @@ class Attribute:
     labels: Sequence[str | None]
     """Text of each code as it is published when unchanged; None is missing."""
     form: int
-    """SPAN, TREE or SET of `shoal.kernels.costs`: how a group's loss follows from its codes."""
+    """SPAN, TREE, SET or ROUND of `shoal.kernels.costs`: how a loss follows from codes."""
     position: Floats
-    """SPAN: loss of lo..hi is min(1, position[hi] - position[lo]); else unused zeros."""
+    """SPAN: loss of lo..hi is min(1, position[hi] - position[lo]); ROUND: with `end` in place of
+    the first; else unused zeros."""
     coordinate: Floats
     """Where each code stands on [0, 1], for curves and distances; no loss follows from it."""
     climb: Floats = field(default_factory=lambda: np.zeros(0))
@@ -68,7 +71,12 @@ class Attribute:
     values: Any = None
     """Numeric and date: the typed Arrow values of the codes, for the bounds layout."""
     floor: Floats | None = None
-    """Loss of each code where nothing is mixed: above 0 if values were coarsened to a level."""
+    """Loss of each code where nothing is mixed: above 0 if values were coarsened to a level,
+    or are published as round intervals."""
+    end: Floats | None = None
+    """ROUND: where the interval of each code ends; it begins at its `position`."""
+    ends: RoundEnds | None = None
+    """ROUND: what the present codes are published as."""
     suppressed: bool = False
     """Whatever is mixed is released as ``*``, loss 1."""
 
@@ -84,7 +92,8 @@ class Attribute:
     def suppressing(self) -> Attribute:
         """The attribute whose codes are all far apart; their coordinates stay."""
         apart = np.arange(self.size, dtype=np.float64)
-        return replace(self, form=SPAN, position=apart, climb=np.zeros(0), suppressed=True)
+        stars = replace(self, form=SPAN, position=apart, climb=np.zeros(0), suppressed=True)
+        return replace(stars, end=None, ends=None, floor=None) if self.form == ROUND else stars
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +107,8 @@ class SensitiveAttribute:
     """True for numeric, date, ordinal: t-closeness then uses the ordered distance."""
     numbers: Floats | None = None
     """Numeric only: the number behind each code, NaN where missing."""
+    exempt: NDArray[np.bool_] | None = None
+    """Which codes are declared not to be sensitive; None: all are sensitive."""
 
     @property
     def size(self) -> int:
@@ -142,12 +153,15 @@ def costs_of(attributes: Sequence[Attribute]) -> Costs:
     """The loss of some quasi-identifiers in the form that kernels take."""
     sizes = np.array([a.size for a in attributes], dtype=np.int64)
     peaks = [range_maxima(a.climb) if a.form == TREE else np.zeros(0) for a in attributes]
+    position = [a.position if a.form in (SPAN, ROUND) else np.zeros(a.size) for a in attributes]
+    end = [p if a.end is None else a.end for a, p in zip(attributes, position, strict=True)]
     return Costs(
         form=np.array([a.form for a in attributes], dtype=np.int64),
         weight=np.array([a.weight for a in attributes], dtype=np.float64),
         size=sizes,
         start=_starts(sizes),
-        position=_joined([a.position if a.form == SPAN else np.zeros(a.size) for a in attributes]),
+        position=_joined(position),
+        end=_joined(end),
         peak_start=_starts(np.array([len(p) for p in peaks], dtype=np.int64)),
         peak=_joined(peaks),
     )

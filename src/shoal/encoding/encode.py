@@ -22,10 +22,28 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.encoding.coarsen import coarsened
-from shoal.encoding.codebook import SET, SPAN, TREE, Attribute, SensitiveAttribute, coordinates
+from shoal.encoding.codebook import (
+    ROUND,
+    SET,
+    SPAN,
+    TREE,
+    Attribute,
+    SensitiveAttribute,
+    coordinates,
+)
 from shoal.encoding.cooccurrence import arranged
+from shoal.encoding.exempt import exempt_codes, refuse_unknown
 from shoal.encoding.folding import counted_values
+from shoal.encoding.marks import marks_of
+from shoal.encoding.numbers import differences, typed_numbers
 from shoal.encoding.rest import check_names
+from shoal.encoding.rounding import (
+    RoundEnds,
+    check_step,
+    noted_ends,
+    round_dates,
+    round_numbers,
+)
 from shoal.encoding.table import Codes, EncodedTable
 from shoal.encoding.values import (
     Values,
@@ -41,6 +59,7 @@ from shoal.encoding.values import (
 from shoal.errors import InputError, PolicyError, ShoalWarning
 from shoal.hierarchy import Hierarchy, hierarchy_from_spec
 from shoal.policy import Kind, Policy
+from shoal.quantities import Step
 
 __all__ = ["attribute_of", "encode", "sensitive_of"]
 
@@ -54,10 +73,11 @@ def encode(source: pa.Table, policy: Policy) -> EncodedTable:
     """Encode the quasi-identifiers, sensitive and person columns of a table."""
     check_names(source.column_names, policy)
     _check_table(source, policy)
-    qi, codes = _encoded(source, policy.qi, policy, attribute_of)
-    sensitive, sensitive_codes = _encoded(source, policy.sensitive, policy, sensitive_of)
+    qi, codes, _ = _encoded(source, policy.qi, policy, attribute_of)
+    sensitive, sensitive_codes, spelt = _encoded(source, policy.sensitive, policy, sensitive_of)
     person = _encode_person(source, policy)
-    return arranged(EncodedTable(qi, codes, sensitive, sensitive_codes, person))
+    marks = marks_of(source, policy, spelt)
+    return arranged(EncodedTable(qi, codes, sensitive, sensitive_codes, person, marks))
 
 
 def _check_table(source: pa.Table, policy: Policy) -> None:
@@ -72,16 +92,23 @@ def _encoded(
     names: Sequence[str],
     policy: Policy,
     explained: Callable[[str, Values, Policy], tuple[Column, Codes]],
-) -> tuple[tuple[Column, ...], Codes]:
-    """Attributes of some columns, and the codes of their records, one column a row."""
+) -> tuple[tuple[Column, ...], Codes, list[str]]:
+    """Attributes of some columns, and the codes of their records, one column a row.
+
+    Third come the names of columns in which different values have one code.
+    """
     attributes: list[Column] = []
+    merged: list[str] = []
     codes = np.empty((len(names), source.num_rows), dtype=np.int32)
     for row, name in zip(codes, names, strict=True):
-        distinct = distinct_values(source.column(name), policy.missing)
+        notation = policy.notation.get(name)
+        distinct = distinct_values(source.column(name), policy.missing, notation)
         attribute, code_of_value = explained(name, distinct, policy)
         row[:] = code_of_value[distinct.codes]
         attributes.append(attribute)
-    return tuple(attributes), codes
+        if len(np.unique(code_of_value[: len(distinct.values)])) < len(distinct.values):
+            merged.append(name)
+    return tuple(attributes), codes, merged
 
 
 def attribute_of(
@@ -102,8 +129,10 @@ def attribute_of(
         What the codes stand for; and the code of each value, of a missing one at last.
     """
     kind = kind_of(name, values, policy)
+    if name in policy.round:
+        check_step(name, kind, policy.round[name])
     if kind in {"numeric", "date"}:
-        attribute, code_of_value = _measured(name, kind, values)
+        attribute, code_of_value = _measured(name, kind, values, policy.round.get(name))
     elif kind == "ordinal":
         ranked = ranking(name, values, policy.order.get(name))
         attribute, code_of_value = _in_order(name, kind, values, ranked, SPAN)
@@ -112,12 +141,13 @@ def attribute_of(
         attribute, code_of_value = _in_order(name, kind, values, by_text, SET)
     else:
         leaves, code_of_value = _with_hierarchy(name, values, policy, grown_of or values)
-        attribute, node_of_code = coarsened(leaves, policy.coarsen.get(name, 0))
+        level = policy.coarsen.get(name, 0)
+        attribute, node_of_code = coarsened(leaves, 0 if level == "auto" else level)  # still open
         code_of_value = with_missing(node_of_code[code_of_value[:-1]], attribute.present)
     return replace(attribute, weight=float(policy.weight.get(name, 1.0))), code_of_value
 
 
-def _measured(name: str, kind: Kind, values: Values) -> tuple[Attribute, Codes]:
+def _measured(name: str, kind: Kind, values: Values, step: Step | None) -> tuple[Attribute, Codes]:
     """Numeric and date: codes in value order; texts of one number are one value."""
     amounts = amounts_of(name, kind, values)
     unique, inverse = np.unique(amounts, return_inverse=True)
@@ -126,10 +156,9 @@ def _measured(name: str, kind: Kind, values: Values) -> tuple[Attribute, Codes]:
     chosen = np.full(len(unique), -1, dtype=np.int64)
     for index in sorted(range(len(texts)), key=lambda i: (-len(texts[i]), texts[i])):
         chosen[inverse[index]] = index
-    span = float(unique[-1]) - float(unique[0]) if len(unique) else 0.0
-    present = (unique.astype(np.float64) - float(unique[0])) / span if span > 0 else (
-        np.zeros(len(unique))
-    )  # fmt: skip
+    above = differences(unique)
+    span = float(above[-1]) if len(above) else 0.0
+    present = above / span if span > 0 else np.zeros(len(unique))
     missing = values.has_missing
     labels: list[str | None] = [texts[index] for index in chosen]
     attribute = Attribute(
@@ -140,9 +169,24 @@ def _measured(name: str, kind: Kind, values: Values) -> tuple[Attribute, Codes]:
         position=np.append(present, [APART] * missing),
         coordinate=coordinates(present, missing),
         has_missing=missing,
-        values=_typed(values.values.take(pa.array(chosen)), kind),
+        values=_typed(values.parsed.take(pa.array(chosen)), kind),
     )
+    if step is not None:
+        ends = round_dates(attribute.values, step) if isinstance(step, str) else (
+            round_numbers(unique, step)
+        )  # fmt: skip
+        attribute = _rounded(attribute, noted_ends(ends, values.notation))
+    if values.notation is not None:  # bounds are published as the input is written, too
+        attribute = replace(attribute, values=pa.array([texts[i] for i in chosen], pa.string()))
     return attribute, with_missing(inverse, len(unique))
+
+
+def _rounded(attribute: Attribute, ends: RoundEnds) -> Attribute:
+    """The attribute whose intervals begin and end on round values."""
+    apart = [APART] * attribute.has_missing
+    begin, end = np.append(ends.begin, apart), np.append(ends.end, apart)
+    floor = np.minimum(1.0, end - begin)
+    return replace(attribute, form=ROUND, position=begin, end=end, ends=ends, floor=floor)
 
 
 def _typed(values: pa.Array, kind: Kind) -> pa.Array:
@@ -157,7 +201,8 @@ def _typed(values: pa.Array, kind: Kind) -> pa.Array:
                 return values.cast(target)
             except pa.ArrowInvalid:
                 continue
-    return pa.array(parse_numbers(values)[0])
+    numbers = typed_numbers(parse_numbers(values)[0])
+    return values if numbers is None else numbers  # texts of more digits than any type has
 
 
 def _with_hierarchy(
@@ -219,7 +264,9 @@ def sensitive_of(name: str, values: Values, policy: Policy) -> tuple[SensitiveAt
     if twins:
         warnings.warn(ShoalWarning(_about_twins(name, twins)), stacklevel=2)
     ordered = kind != "categorical"
-    attribute = SensitiveAttribute(name, kind, ranked.texts, ordered, ranked.numbers)
+    refuse_unknown(name, values, policy)
+    exempt = exempt_codes(name, values, ranked, policy)
+    attribute = SensitiveAttribute(name, kind, ranked.texts, ordered, ranked.numbers, exempt)
     return attribute, ranked.code_of_value
 
 

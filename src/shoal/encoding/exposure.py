@@ -1,14 +1,19 @@
-"""What columns that are published as they are give away, in counts and before the work.
+"""What columns that are published as they are give away, in counts.
 
 Models look at quasi-identifiers only: a plain column is one that nobody else is thought
 to know. Three facts contradict that, and are told with numbers, never with a value:
 it is nearly a key; it tells a quasi-identifier or a sensitive column; and records
 whose plain values fewer than k share, which no release can hide from who knows them.
+
+The custodian is told before the work, of all records and their exact values
+(`exposed`). What is told in public is counted in what is published and in
+nothing else (`exposed_in_release`): a share of all records would depend on those
+that were dropped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -19,10 +24,12 @@ from shoal.encoding.table import EncodedTable
 from shoal.encoding.values import distinct_values
 from shoal.policy import Policy
 
-__all__ = ["exposed", "told"]
+__all__ = ["exposed", "exposed_in_release", "told", "unprotected"]
 
 Keyed = tuple[NDArray[np.int32], int]
 """Codes of a column and how many codes it has."""
+Other = tuple[str, str, Keyed]
+"""Role, name and codes of a column that others may tell."""
 
 NEARLY_UNIQUE = 0.5
 """Share of records that are alone with their value from which a column is nearly a key."""
@@ -35,7 +42,41 @@ SAMPLE = 20_000
 def exposed(source: pa.Table, table: EncodedTable, policy: Policy, k: int) -> list[str]:
     """One line for each way in which plain columns give people away; no cells."""
     plain = {name: _keyed(source, name, policy) for name in policy.plain}
-    return list(_lines(plain, table, k))
+    return list(_lines(plain, _others(table), table.n, k))
+
+
+def exposed_in_release(published: pa.Table, qi: Sequence[str], policy: Policy, k: int) -> list[str]:
+    """The same of a released table alone: of quasi-identifiers as they are released.
+
+    Where sensitive values are published apart they are no column of it.
+    """
+    here = set(published.column_names)
+    plain = {name: _keyed(published, name, policy) for name in policy.plain if name in here}
+    roles = [("released quasi-identifier", name) for name in qi]
+    roles += [("sensitive column", name) for name in policy.sensitive if name in here]
+    others = [(role, name, _keyed(published, name, policy)) for role, name in roles]
+    return list(_lines(plain, others, published.num_rows, k))
+
+
+def unprotected(published: pa.Table, qi: Sequence[str], policy: Policy) -> Iterator[str]:
+    """One line for each sensitive column of a release that no model is about.
+
+    Whoever finds the class of a person in which all have one value knows it, however
+    many they are.
+    """
+    ids, count = class_ids([_keyed(published, name, policy) for name in qi], published.num_rows)
+    sizes = np.bincount(ids, minlength=count)
+    for name in policy.sensitive:
+        codes, size = _keyed(published, name, policy)
+        pairs, pair_count = class_ids([(ids, count), (codes, size)], published.num_rows)
+        values = np.bincount(ids[first_of_each(pairs, pair_count)], minlength=count)
+        known = int(sizes[values == 1].sum())
+        if known == 0:
+            continue
+        yield (
+            f"no model is about sensitive column {name!r}: {known:,} of {published.num_rows:,} "
+            f"records are in classes with one {name}; ask for l-diversity (l), or another model"
+        )
 
 
 def _keyed(source: pa.Table, name: str, policy: Policy) -> Keyed:
@@ -43,13 +84,12 @@ def _keyed(source: pa.Table, name: str, policy: Policy) -> Keyed:
     return distinct.codes + 1, len(distinct.values) + 1
 
 
-def _lines(plain: dict[str, Keyed], table: EncodedTable, k: int) -> Iterator[str]:
-    others = _others(table)
+def _lines(plain: dict[str, Keyed], others: Sequence[Other], records: int, k: int) -> Iterator[str]:
     for name, keyed in plain.items():
-        alone = _below(class_sizes([keyed], table.n), 2)
-        if alone >= NEARLY_UNIQUE * table.n:
+        alone = _below(class_sizes([keyed], records), 2)
+        if alone >= NEARLY_UNIQUE * records:
             yield (
-                f"plain column {name!r} is nearly a key: {_share(alone, table.n)} of the records "
+                f"plain column {name!r} is nearly a key: {_share(alone, records)} of the records "
                 "are unique by it; drop it, or make it a quasi-identifier"
             )
             continue
@@ -59,16 +99,16 @@ def _lines(plain: dict[str, Keyed], table: EncodedTable, k: int) -> Iterator[str
                     f"plain column {name!r} tells {role} {other!r} of {_percent(share)} of the "
                     "records; drop it, or make it a quasi-identifier"
                 )
-    few = _below(class_sizes(plain.values(), table.n), k) if plain and k > 1 else 0
+    few = _below(class_sizes(plain.values(), records), k) if plain and k > 1 else 0
     if few:
         listed = ", ".join(repr(name) for name in plain)
         yield (
-            f"plain columns break k = {k} for whoever knows them: {_share(few, table.n)} of the "
+            f"plain columns break k = {k} for whoever knows them: {_share(few, records)} of the "
             f"records share their values of {listed} with too few"
         )
 
 
-def _others(table: EncodedTable) -> list[tuple[str, str, Keyed]]:
+def _others(table: EncodedTable) -> list[Other]:
     qi = zip([("quasi-identifier", c.name) for c in table.qi], table.codes, strict=True)
     sensitive = zip(
         [("sensitive column", c.name) for c in table.sensitive], table.sensitive_codes, strict=True

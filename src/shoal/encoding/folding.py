@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from decimal import Decimal, DecimalException
+from decimal import Context, Decimal, DecimalException
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.encoding.values import Distinct, Ranked, Values, kind_of, rank_values
+from shoal.errors import PolicyError
 from shoal.policy import Policy
 
 __all__ = ["UNKNOWN", "counted_values", "fold", "folded_codes"]
@@ -65,7 +66,8 @@ def _visible(character: str) -> str:
 
 def _number(text: str) -> str:
     try:
-        number = Decimal(text).normalize()
+        # The usual 28 digits would make twins of longer numbers that differ.
+        number = Decimal(text).normalize(Context(prec=max(28, len(text))))
     except DecimalException:
         return text
     return str(number) if number else "0"
@@ -78,6 +80,11 @@ def counted_values(name: str, values: Values, policy: Policy) -> tuple[Ranked, i
     """
     kind = kind_of(name, values, policy)
     ranked = rank_values(name, values, kind, policy.order.get(name))
+    if policy.e and ranked.rounded:
+        raise PolicyError(
+            f"column {name!r}: (k,e) compares differences exactly up to 2**53 only, and its "
+            "numbers lie further apart; give them fewer digits"
+        )
     if policy.twins == "distinct" or kind in {"numeric", "date"}:
         return ranked, 0
     return _without_twins(ranked)

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from shoal.encoding.classes import class_ids
 from shoal.encoding.rebuild import rebuilt
 from shoal.encoding.recode import RecodedColumn, released_columns
+from shoal.encoding.spreadsheet import disarm
 from shoal.encoding.table import Partition
 from shoal.encoding.values import distinct_values
 from shoal.errors import PolicyError
-from shoal.io.write import disarm
 from shoal.policy import Policy
 
-__all__ = ["COUNT", "GROUP", "Published", "publish"]
+__all__ = ["COUNT", "GROUP", "Published", "publish", "ranks_of_column"]
 
 GROUP, COUNT = "group", "count"
 """Columns that a release in two tables adds."""
@@ -134,7 +134,7 @@ def _in_two_tables(
 
 def _runs(table: pa.Table) -> NDArray[np.int64]:
     """Number of each row's tuple, counting up where a row differs from the one before."""
-    ids, _ = class_ids([_ranks(column) for column in table.columns], table.num_rows)
+    ids, _ = class_ids([ranks_of_column(column) for column in table.columns], table.num_rows)
     return ids
 
 
@@ -181,7 +181,7 @@ def _sorted_values(
 
 def _canonical_order(table: pa.Table, qi: Sequence[str]) -> NDArray[np.int64]:
     """Rows by class, classes by their texts, then by the other published values."""
-    ranks = [_ranks(table.column(name)) for name in qi]
+    ranks = [ranks_of_column(table.column(name)) for name in qi]
     ids, count = class_ids(ranks, table.num_rows)
     first = np.empty(count, dtype=np.int64)
     first[ids[::-1]] = np.arange(table.num_rows)[::-1]  # the earliest row of each class
@@ -189,11 +189,11 @@ def _canonical_order(table: pa.Table, qi: Sequence[str]) -> NDArray[np.int64]:
     class_rank = np.empty(count, dtype=np.int64)
     class_rank[by_text] = np.arange(count)
     others = [name for name in table.column_names if name not in qi]
-    keys = [(class_rank[ids], count), *(_ranks(table.column(name)) for name in others)]
+    keys = [(class_rank[ids], count), *(ranks_of_column(table.column(name)) for name in others)]
     return _sorted_rows(keys)
 
 
-def _ranks(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], int]:
+def ranks_of_column(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], int]:
     """Rank of each value among the column's distinct values; missing is the lowest."""
     array = column.combine_chunks()
     if not pa.types.is_dictionary(array.type):

@@ -1,7 +1,7 @@
 """A partition into released values: what each group's attributes are published as.
 
-An unchanged value as it was, an interval ``[20,29]``, the label of a hierarchy
-node, a value set ``{a,b}``, or ``*``.
+An unchanged value as it was, an interval ``[20,29]`` (tight, or of round values),
+the label of a hierarchy node, a value set ``{a,b}``, or ``*``.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 
 from shoal.encoding.codebook import SET, Attribute
 from shoal.encoding.table import Codes, Domain, EncodedTable, Partition, Recoding, extents
+from shoal.hierarchy.rows import STAR
 from shoal.kernels.grouping import group_sets, set_ids
 from shoal.kernels.threads import on_threads
 
 __all__ = ["STAR", "RecodedColumn", "range_texts", "recode", "released_columns", "set_texts"]
 
-STAR = "*"
-"""A suppressed value."""
 NEEDS_QUOTES = frozenset(',"{}[]')
 
 Texts = tuple[list[str | None], NDArray[np.int32]]
@@ -115,8 +114,12 @@ def range_texts(column: Attribute, low: Codes, high: Codes) -> Texts:
         nodes = {int(m): labels[i] for m, i in zip(mixed, index, strict=True)}
     texts: list[str | None] = []
     for i, (lo, hi) in enumerate(zip(lows.tolist(), highs.tolist(), strict=True)):
-        if lo == hi:
+        if column.ends is not None and hi < present:
+            texts.append(_round_text(column.ends.begin_texts[lo], column.ends.end_texts[hi]))
+        elif lo == hi:
             texts.append(column.labels[lo])
+        elif column.form == SET and hi - lo + 1 == column.size:  # all values: that tells nothing
+            texts.append(STAR)
         elif column.form == SET:  # a block of a coarser domain
             texts.append(_set_text(column, np.arange(lo, hi + 1, dtype=np.int32)))
         elif hi >= present or column.suppressed:  # missing and present values in one group
@@ -128,6 +131,10 @@ def range_texts(column: Attribute, low: Codes, high: Codes) -> Texts:
 
 def _interval(low: str | None, high: str | None) -> str:
     return f"[{_element(low)},{_element(high)}]"
+
+
+def _round_text(begin: str, end: str) -> str:
+    return begin if begin == end else _interval(begin, end)
 
 
 def set_texts(column: Attribute, starts: NDArray[np.int64], members: Codes) -> Texts:
@@ -173,8 +180,12 @@ def released_columns(columns: Iterable[RecodedColumn], layout: str) -> dict[str,
     for column in columns:
         source = column.source
         if layout == "bounds" and source.values is not None:
-            published[f"{source.name}_min"] = _bound(column, column.low)
-            published[f"{source.name}_max"] = _bound(column, column.high)
+            ends = source.ends
+            least, most = (source.values,) * 2 if ends is None else (
+                (ends.begin_values, ends.end_values)
+            )  # fmt: skip
+            published[f"{source.name}_min"] = _bound(column, column.low, least)
+            published[f"{source.name}_max"] = _bound(column, column.high, most)
         else:
             published[source.name] = _cells(column)
     return published
@@ -188,10 +199,10 @@ def _cells(column: RecodedColumn) -> pa.Array:
     return pa.DictionaryArray.from_arrays(pa.array(index, mask=mask), texts)
 
 
-def _bound(column: RecodedColumn, codes: NDArray[np.int32]) -> pa.Array:
-    """The typed bound; null where the value is missing or mixed with missing ones."""
+def _bound(column: RecodedColumn, codes: NDArray[np.int32], values: pa.Array) -> pa.Array:
+    """The typed bound, from the `values` of all codes; null where some value is missing."""
     present = column.source.present
     exact = (column.low == column.high) | (not column.source.suppressed)
     known = (exact & (column.high < present))[column.groups]
     index = pa.array(np.where(known, codes[column.groups], 0).astype(np.int32), mask=~known)
-    return column.source.values.take(index)
+    return values.take(index)

@@ -19,7 +19,7 @@ from shoal.encoding.table import Codes, Domain, EncodedTable, Recoding
 from shoal.encoding.values import distinct_values
 from shoal.policy import Policy
 
-__all__ = ["by_what_is_kept"]
+__all__ = ["by_all", "by_what_is_kept"]
 
 
 def by_what_is_kept(
@@ -44,8 +44,9 @@ def by_what_is_kept(
     declared = policy.model_copy(update={"kind": kinds})  # fewer values could look otherwise
     columns = []
     for name in (attribute.name for attribute in kept.qi):
-        everybody = distinct_values(source.column(name), policy.missing)
-        own = distinct_values(source.column(name).take(pa.array(rows)), policy.missing)
+        how = policy.missing, policy.notation.get(name)
+        everybody = distinct_values(source.column(name), *how)
+        own = distinct_values(source.column(name).take(pa.array(rows)), *how)
         attribute, code_of_value = attribute_of(name, own, declared, grown_of=everybody)
         columns.append((attribute, code_of_value[own.codes].astype(np.int32)))
     table = EncodedTable.of(columns, n=kept.n)
@@ -54,6 +55,34 @@ def by_what_is_kept(
         for a, domain in enumerate(recoding.domains)
     )
     return table, replace(recoding, domains=domains)
+
+
+def by_all(everybody: EncodedTable, own: EncodedTable, recoding: Recoding) -> Recoding:
+    """A recoding of kept records that were encoded alone, for their codes among all records.
+
+    Parameters
+    ----------
+    everybody, own
+        The same kept records, in the codes of all records and in codes of their own.
+    recoding
+        How they are published, in their own codes.
+    """
+    domains = tuple(
+        None if domain is None else _widened(domain, own.codes[a], everybody, a)
+        for a, domain in enumerate(recoding.domains)
+    )
+    return replace(recoding, domains=domains)
+
+
+def _widened(domain: Domain, own: Codes, everybody: EncodedTable, a: int) -> Domain:
+    """A domain over the codes of the kept records as one over those of all."""
+    code_of = np.zeros(len(domain.low), dtype=np.int32)
+    code_of[own] = everybody.codes[a]
+    low = np.arange(everybody.qi[a].size, dtype=np.int32)
+    high = low.copy()
+    ends = code_of[domain.low], code_of[domain.high]
+    low[code_of], high[code_of] = np.minimum(*ends), np.maximum(*ends)
+    return Domain(low, high)
 
 
 def _narrowed(domain: Domain, old: Codes, new: Codes) -> Domain:

@@ -18,6 +18,7 @@ __all__ = ["check_names", "left_over", "settled"]
 def left_over(names: Sequence[str], policy: Policy) -> tuple[str, ...]:
     """Columns that have no role in the policy, in the table's order."""
     roles = {*policy.identifier, *policy.qi, *policy.sensitive, *policy.plain, policy.person}
+    roles.add(policy.weight_column)
     return tuple(name for name in names if name not in roles)
 
 
@@ -27,6 +28,7 @@ def settled(names: Sequence[str], policy: Policy) -> Policy:
     Columns that ``rest`` drops stay without a role.
     """
     check_names(names, policy)
+    policy = _with_weights(policy)
     rest = left_over(names, policy)
     if not rest or policy.rest == "drop":
         return policy
@@ -37,6 +39,16 @@ def settled(names: Sequence[str], policy: Policy) -> Policy:
     return policy.override(plain=(*policy.plain, *rest))
 
 
+def _with_weights(policy: Policy) -> Policy:
+    """Weights that are published are plain, others are dropped as identifiers are."""
+    name = policy.weight_column
+    if name is None:
+        return policy
+    role = "identifier" if policy.weight_as == "drop" else "plain"
+    named = getattr(policy, role)
+    return policy if name in named else policy.override(**{role: (*named, name)})
+
+
 def check_names(names: Sequence[str], policy: Policy) -> None:
     """Every column that the policy mentions is in the table."""
     known = set(names)
@@ -44,7 +56,9 @@ def check_names(names: Sequence[str], policy: Policy) -> None:
         **{name: role for role in ("identifier", "qi", "sensitive", "plain")
            for name in getattr(policy, role)},
         **({policy.person: "person"} if policy.person else {}),
-        **{name: table for table in ("kind", "order", "weight", "hierarchy", "coarsen")
+        **({policy.weight_column: "weight_column"} if policy.weight_column else {}),
+        **{name: table for table in ("kind", "order", "weight", "hierarchy", "coarsen", "round",
+                                     "notation")
            for name in getattr(policy, table)},
     }  # fmt: skip
     for name, setting in mentioned.items():

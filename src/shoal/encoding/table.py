@@ -37,6 +37,9 @@ class EncodedTable:
     sensitive_codes: Codes
     """Of the sensitive columns: shape (s, n)."""
     person: Codes | None = None
+    marks: NDArray[np.uint64] | None = None
+    """What else tells records apart (`shoal.encoding.marks`), shape (columns, n), persons first;
+    no method looks at it."""
 
     @classmethod
     def of(
@@ -122,6 +125,7 @@ class EncodedTable:
             self.sensitive,
             np.take(self.sensitive_codes, rows, axis=1),
             None if self.person is None else self.person[rows],
+            None if self.marks is None else np.take(self.marks, rows, axis=1),
         )
 
     def select(self, attributes: Sequence[int]) -> EncodedTable:
@@ -194,6 +198,17 @@ class Domain(NamedTuple):
             np.repeat(starts, lengths).astype(np.int32), np.repeat(ends, lengths).astype(np.int32)
         )
 
+    def within(self, codes: Codes) -> Domain:
+        """The same blocks, from the first to the last of these codes that lie in each.
+
+        A block that ended at a value nobody has (who had it was dropped) would publish it.
+        """
+        there = np.unique(codes)
+        first, last = self.low.copy(), self.high.copy()
+        first[there] = there[np.searchsorted(there, self.low[there], side="left")]
+        last[there] = there[np.searchsorted(there, self.high[there], side="right") - 1]
+        return Domain(first, last)
+
 
 @dataclass(frozen=True, eq=False)
 class Recoding:
@@ -215,6 +230,13 @@ class Recoding:
     def domain(self, attribute: int) -> Domain | None:
         """The coarser domain of an attribute, if it has one."""
         return self.domains[attribute] if self.domains else None
+
+    def within(self, table: EncodedTable) -> Recoding:
+        """The same with coarser domains of those values alone that occur in a table."""
+        if not any(self.domains):
+            return self
+        domains = zip(self.domains, table.codes, strict=True)
+        return replace(self, domains=tuple(d and d.within(codes) for d, codes in domains))
 
     def seen(self, table: EncodedTable) -> EncodedTable:
         """The table with the losses and forms that this recoding gives it."""

@@ -7,7 +7,8 @@ checked and kinds guessed on those only.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from shoal.encoding.numbers import EXACT, beyond_floats, differences, exact_numbers, exactly
 from shoal.errors import InputError, PolicyError, unknown
 from shoal.kernels.grouping import mark_used
+from shoal.naming.codes import Numbers, code_reason
+from shoal.notation import expected, plain
 from shoal.policy import Kind, Policy
 
 __all__ = [
@@ -24,6 +28,7 @@ __all__ = [
     "Ranked",
     "Values",
     "amounts_of",
+    "codes_reason",
     "distinct_values",
     "guess_kind",
     "kind_of",
@@ -38,8 +43,11 @@ __all__ = [
 
 NUMBER = r"^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?$"
 CODE_WITH_LEADING_ZERO = r"^[+-]?0[0-9]"
+WHOLE = r"^[+-]?[0-9]+$"
 NOT_FINITE = r"(?i)^[+-]?(inf|infinity|nan)$"
 DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+NO_NUMBER = "?"
+"""Stands for a text that is nothing in its column's notation."""
 DATE_TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}"
 
 
@@ -50,6 +58,16 @@ class Values:
     values: pa.Array
     """Distinct values without missing ones, every one of them in use."""
     has_missing: bool
+    notation: str | None = field(default=None, kw_only=True)
+    """How its dates or numbers are written, where that is not the plain way."""
+
+    @cached_property
+    def parsed(self) -> pa.Array:
+        """The values with dates as ISO dates and a decimal point: what is read, not published."""
+        if self.notation is None:
+            return self.values
+        texts = (plain(text, self.notation) for text in self.values.to_pylist())
+        return pa.array([NO_NUMBER if text is None else text for text in texts], pa.string())
 
     def texts(self) -> list[str]:
         """Each value as it is published when unchanged."""
@@ -68,14 +86,20 @@ class Distinct(Values):
         return cls(values, bool(len(codes)) and bool(codes.min() < 0), codes)
 
 
-def distinct_values(column: pa.ChunkedArray, missing: tuple[str, ...] = ("",)) -> Distinct:
-    """Distinct values of a column; nulls, NaN and the texts in `missing` are missing."""
+def distinct_values(
+    column: pa.ChunkedArray, missing: tuple[str, ...] = ("",), notation: str | None = None
+) -> Distinct:
+    """Distinct values of a column; nulls, NaN and the texts in `missing` are missing.
+
+    `notation` is how its dates or numbers are written, where it is not the plain way.
+    """
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()  # before joining: texts beyond 2 GB do not join
     array = column.unify_dictionaries().combine_chunks()
     codes = np.asarray(array.indices.cast(pa.int32()).fill_null(-1))
     dictionary = array.dictionary
-    return _compact(codes, dictionary, _is_present(dictionary, missing))
+    found = _compact(codes, dictionary, _is_present(dictionary, missing))
+    return found if notation is None else replace(found, notation=notation)
 
 
 def _is_present(values: pa.Array, missing: tuple[str, ...]) -> NDArray[np.bool_]:
@@ -151,7 +175,7 @@ def _any_match(values: pa.Array, pattern: str) -> bool:
 
 
 def parse_numbers(values: pa.Array) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Numbers behind the values (int64 where exact, else float64) and which are finite numbers."""
+    """Numbers behind the values (see `exact_numbers`) and which are finite numbers."""
     if pa.types.is_boolean(values.type):
         values = values.cast(pa.int64())
     if _is_text(values.type):
@@ -160,22 +184,12 @@ def parse_numbers(values: pa.Array) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     else:
         good = np.ones(len(values), dtype=bool)
         parsed = values
-    numbers = _exact_or_float(parsed)
+    numbers = exact_numbers(parsed)
     if numbers.dtype.kind == "f":
         finite = np.isfinite(numbers)
         good[np.flatnonzero(good)[~finite]] = False
         numbers = numbers[finite]
     return numbers, good
-
-
-def _exact_or_float(values: pa.Array) -> NDArray[Any]:
-    for kind in (pa.int64(), pa.float64()):
-        try:
-            # Beyond 64 bits only the nearest float is left, which Arrow calls unsafe.
-            return np.asarray(values.cast(kind, safe=kind == pa.int64()))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            continue
-    return np.full(len(values), np.nan)
 
 
 def parse_dates(values: pa.Array) -> NDArray[np.int64] | None:
@@ -214,7 +228,23 @@ def kind_of(name: str, distinct: Values, policy: Policy) -> Kind:
         return "ordinal"
     if name in policy.hierarchy:
         return "categorical"
-    return guess_kind(distinct.values)[0]
+    return guess_kind(distinct.parsed)[0]
+
+
+def codes_reason(name: str, distinct: Values) -> str | None:
+    """Why the numbers of a column are codes and no amounts; None if they are amounts.
+
+    Sensitive columns are what their values say: models that measure need the numbers.
+    """
+    values = distinct.values
+    if not (pa.types.is_integer(values.type) or (_is_text(values.type) and len(values))):
+        return None
+    if _is_text(values.type) and not _all_match(values, WHOLE):
+        return None
+    numbers = parse_numbers(values)[0]
+    if not len(numbers):
+        return None
+    return code_reason(name, Numbers(len(values), int(numbers.min()), int(numbers.max())))
 
 
 def amounts_of(name: str, kind: Kind, distinct: Values) -> NDArray[Any]:
@@ -222,11 +252,15 @@ def amounts_of(name: str, kind: Kind, distinct: Values) -> NDArray[Any]:
     if not len(distinct.values):  # all missing: of any kind
         return np.zeros(0, dtype=np.int64)
     if kind == "date":
-        days = parse_dates(distinct.values)
+        days = parse_dates(distinct.parsed)
         if days is None:
-            raise InputError(f"column {name!r}: expected ISO dates such as 2024-03-31")
+            told = expected(kind, distinct.notation)
+            such = "" if distinct.notation else " such as 2024-03-31"
+            raise InputError(
+                f"column {name!r}: expected {told}{such} (or name how they are written: notation)"
+            )
         return days
-    numbers, good = parse_numbers(distinct.values)
+    numbers, good = parse_numbers(distinct.parsed)
     if not good.all():
         bad = np.flatnonzero(~good)
         raise InputError(
@@ -261,8 +295,10 @@ def _told(distinct: Values, indices: NDArray[np.int64]) -> str:
 def sorted_by_text(texts: list[str]) -> list[int]:
     """Indices in the order of the texts; all-number columns in the order of the numbers."""
     try:
-        return sorted(range(len(texts)), key=lambda i: (float(texts[i]), texts[i]))
-    except ValueError:
+        numbers = [float(text) for text in texts]
+        exact = [exactly(t) if abs(n) >= EXACT else n for n, t in zip(numbers, texts, strict=True)]
+        return sorted(range(len(texts)), key=lambda i: (numbers[i], exact[i], texts[i]))
+    except (ValueError, ArithmeticError):
         return sorted(range(len(texts)), key=texts.__getitem__)
 
 
@@ -286,23 +322,38 @@ class Ranked:
     """Code of each distinct value, and at last of a missing one."""
     texts: list[str | None]
     numbers: NDArray[np.float64] | None
-    """Numeric only: the number behind each code, NaN where missing."""
+    """Numeric only: the number behind each code, NaN where missing; less the smallest
+    where whole numbers are beyond floats."""
+    rounded: bool = False
+    """Whether even the differences of numbers are beyond exact floats."""
+
+
+def _for_spreads(amounts: NDArray[Any]) -> NDArray[np.float64]:
+    """Amounts in ascending order as floats; those beyond exact ones from the smallest on.
+
+    Models look at their differences only.
+    """
+    if amounts.dtype.kind == "f" or (len(amounts) and -EXACT < amounts[0] <= amounts[-1] < EXACT):
+        return np.asarray(amounts.astype(np.float64))
+    return differences(amounts)
 
 
 def rank_values(name: str, distinct: Values, kind: Kind, order: Sequence[str] | None) -> Ranked:
     """Number a sensitive column's values in their order; errors show none of its cells."""
     missing = distinct.has_missing
     numbers: NDArray[np.float64] | None = None
+    rounded = False
     if kind in {"numeric", "date"}:
         amounts, inverse = np.unique(amounts_of(name, kind, distinct), return_inverse=True)
         ranks = inverse
         first = np.zeros(len(amounts), dtype=np.int64)
         first[inverse[::-1]] = np.arange(len(inverse))[::-1]
         if kind == "numeric":
-            numbers = np.append(amounts.astype(np.float64), [np.nan] * missing)
+            numbers = np.append(_for_spreads(amounts), [np.nan] * missing)
+            rounded = beyond_floats(amounts)
     else:
         first = ranking(name, distinct, order)
         ranks = ranks_of(first)
     texts = distinct.texts()
     labels: list[str | None] = [texts[i] for i in first]
-    return Ranked(with_missing(ranks, len(first)), labels + [None] * missing, numbers)
+    return Ranked(with_missing(ranks, len(first)), labels + [None] * missing, numbers, rounded)

@@ -12,12 +12,16 @@ read, the ``Table`` of codes that methods work on, the ``Groups`` they make, and
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.bounds import Bound
+from shoal.clock import NO_LIMIT, Limit
+from shoal.metrics.disclosure import Disclosure
 from shoal.metrics.loss import Loss
 from shoal.plan import Plan
 from shoal.policy import Policy
@@ -39,8 +43,10 @@ class Decision(NamedTuple):
     plan: Plan
     budget: Budget | None = None
     """What ``max_loss`` bought."""
+    groups: Any = None
+    """Groups that show that it fits, where it was searched: no partition may lose more."""
     exposed: tuple[str, ...] = ()
-    """What plain columns give away."""
+    """What plain columns give away, counted in the input: for the custodian alone."""
     cautions: tuple[str, ...] = ()
     """What the method says before the work starts."""
 
@@ -53,6 +59,8 @@ class Measured(NamedTuple):
     """Records that share their published quasi-identifiers."""
     released: Loss | None = None
     """Relative to the records that are kept, where some were suppressed."""
+    disclosure: Mapping[str, Disclosure] = MappingProxyType({})
+    """How far each sensitive column can be inferred, where records are counted."""
 
 
 class Engine(ABC, Generic[Source, Table, Groups, Draft]):
@@ -65,6 +73,12 @@ class Engine(ABC, Generic[Source, Table, Groups, Draft]):
     def __init__(self, report: Report = silent) -> None:
         self.report = report
         """Told how far the work is; every step names its stage."""
+        self.limit = NO_LIMIT
+        """Until when all steps after reading should be done."""
+
+    def start_clock(self, policy: Policy) -> None:
+        """From now on the policy's time runs, if it has one."""
+        self.limit = Limit.after(policy.seconds)
 
     @abstractmethod
     def read(self, data: Any, policy: Policy) -> Source:
@@ -79,11 +93,15 @@ class Engine(ABC, Generic[Source, Table, Groups, Draft]):
         """Values as codes: the domains, what mixing them costs, the codes of the records."""
 
     @abstractmethod
+    def coarsen(self, table: Table, plan: Plan) -> tuple[Table, Plan]:
+        """Choose the levels of attributes that the plan leaves open, and climb to them."""
+
+    @abstractmethod
     def decide(self, table: Table, plan: Plan) -> Decision:
         """Put in what the plan leaves to the table, and refuse what no release can satisfy."""
 
     @abstractmethod
-    def partition(self, table: Table, plan: Plan) -> Groups:
+    def partition(self, table: Table, decision: Decision) -> Groups:
         """Groups of records that satisfy the models; without outliers, if the plan allows it."""
 
     @abstractmethod

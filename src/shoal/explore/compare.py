@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from shoal.bounds import lower_bound
 from shoal.encoding.table import EncodedTable
+from shoal.engines.memory.bound import BOUND_SHARE, below, load_bound
 from shoal.engines.memory.budget import best_l
 from shoal.engines.memory.engine import Encoded, MemoryEngine
 from shoal.engines.memory.partition import partition
@@ -24,7 +24,6 @@ from shoal.errors import PolicyError, ShoalError
 from shoal.explore.comparison import BOUND, Comparison, Row
 from shoal.explore.questions import Questions, check_kl
 from shoal.methods import METHODS, get_method
-from shoal.models import models_of
 from shoal.plan import Plan, seed_of
 from shoal.policy import Policy
 from shoal.progress import Progress, reporting
@@ -35,6 +34,8 @@ Number = int | float
 
 WARM_UP = 2000
 """Records of the run that loads a method before its time is taken."""
+LOADING = 1.0
+"""Seconds of the bound of a few records that does the same, where a time is given."""
 
 
 def compare(
@@ -92,6 +93,8 @@ def compare(
         raise PolicyError("max_loss: expected none, compare runs every k and l; got one")
     if base.max_suppressed is not None:
         raise PolicyError("max_suppressed: expected none, compare releases all records; got one")
+    if base.coarsen_open:
+        raise PolicyError("coarsen = auto: compare runs every method on one table; give levels")
     check_kl(kl)
     variants = [_variant(text) for text in _listed(methods) or list(METHODS)]
     _check_options(base, variants)
@@ -121,7 +124,13 @@ def compare(
                 rows.append(replace(row, reason=str(error)))
     for one_k, one_l in product(ks, ls) if base.bound else ():
         report("bound", len(rows), steps)
-        rows.append(_bound(Row(BOUND, one_k, one_l), table, base.override(k=one_k, l=one_l)))
+        row = Row(BOUND, one_k, one_l)
+        try:
+            # of all methods the one that has a bound for everything that can be asked
+            plan = Plan.of(_policy(base, "best", {}, one_k, one_l))
+            rows.append(_bound(row, table, plan))
+        except ShoalError as error:
+            rows.append(replace(row, reason=str(error)))
     report("done", steps, steps)
     return Comparison(
         rows=tuple(rows),
@@ -144,8 +153,13 @@ def _without_plain_columns(encoded: Encoded, policy: Policy) -> Encoded:
 
 
 def _load(table: EncodedTable, plan: Plan) -> bool:
-    """Run a method on a few records: compiling it is not part of its time."""
+    """Run a method on a few records: compiling it is not part of its time.
+
+    An any-time method does so at once, whatever it is asked for later.
+    """
     few = table.take(np.arange(0, table.n, -(-table.n // WARM_UP)))
+    if plan.searches:
+        plan = plan.with_settings(effort="instant", time=None)
     with suppress(ShoalError):  # a few records may not suffice for the models
         partition(few, plan)
     return True
@@ -154,9 +168,11 @@ def _load(table: EncodedTable, plan: Plan) -> bool:
 def _run(row: Row, encoded: Encoded, plan: Plan, questions: Questions) -> Row:
     """Release, verify and measure one combination."""
     engine = MemoryEngine()
-    plan = engine.decide(encoded, plan).plan
+    decision = engine.decide(encoded, plan)
+    plan = decision.plan
+    engine.start_clock(plan.policy)
     begin = time.perf_counter()
-    groups = engine.partition(encoded, plan)
+    groups = engine.partition(encoded, decision)
     seconds = time.perf_counter() - begin
     draft = engine.recode(encoded, groups, plan)
     verification = engine.verify(draft, plan)
@@ -178,14 +194,16 @@ def _run(row: Row, encoded: Encoded, plan: Plan, questions: Questions) -> Row:
     )
 
 
-def _bound(row: Row, table: EncodedTable, policy: Policy) -> Row:
-    """The loss that no release can undercut, or why there is none."""
-    seen = table.suppressing() if policy.recoding == "suppress" else table
+def _bound(row: Row, table: EncodedTable, plan: Plan) -> Row:
+    """The loss that no release can undercut.
+
+    Of a time it gets the share that it has in a run of its own, besides that of the methods;
+    compiling is not part of it.
+    """
+    time_given = plan.policy.seconds
+    load_bound(table, plan, None if time_given is None else LOADING)
     begin = time.perf_counter()
-    try:
-        found = lower_bound(seen, models_of(policy), effort=policy.effort or "fast")
-    except ShoalError as error:
-        return replace(row, reason=str(error))
+    found = below(table, plan, None if time_given is None else time_given * BOUND_SHARE)
     return replace(row, seconds=time.perf_counter() - begin, gcp=found.loss)
 
 
@@ -228,8 +246,10 @@ def _policy(
     known = get_method(name).options.model_fields
     shared = {option: value for option, value in base.option.items() if option in known}
     # In the input's order: sorting the rows of a release that nobody keeps is work for nothing.
-    plain = {"option": {}, "keep_order": True, "layout": "cells"}
-    if not get_method(name).anytime:  # it would refuse what is meant for others
-        plain |= {"effort": None, "time": None}
+    # The bound is a row of its own, so all of a time is the method's.
+    plain = {"option": {}, "keep_order": True, "layout": "cells", "bound": False}
     options = {**shared, **options}
+    method = get_method(name)
+    if not method.searches(method.parse_options(options)):  # it would refuse what is for others
+        plain |= {"effort": None, "time": None}
     return base.model_copy(update=plain).override(method=name, option=options, k=k, l=l)

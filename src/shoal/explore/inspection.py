@@ -7,7 +7,6 @@ sensitive or as an identifier.
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
@@ -19,13 +18,30 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.encoding.classes import class_ids
-from shoal.encoding.values import Distinct, distinct_values, guess_kind
+from shoal.encoding.noting import AMBIGUOUS, notation_of
+from shoal.encoding.values import Distinct, distinct_values
 from shoal.errors import InputError
-from shoal.explore.contents import content_of
+from shoal.explore.columns import (
+    REFINED,
+    Column,
+    bounds_of,
+    has_decimals,
+    kind_and_why,
+    refined,
+    why,
+)
+from shoal.explore.contents import are_codes, are_yes_or_no, content_of
 from shoal.explore.doubt import Keyed, copies, doubts
-from shoal.explore.roles import UNDECIDED, Facts, Role, is_code, propose_roles
+from shoal.explore.roles import (
+    MAY_DESCRIBE,
+    Facts,
+    Role,
+    propose_roles,
+    singles_out,
+)
 from shoal.io.frames import to_arrow
-from shoal.policy import ROLES, Kind, Policy
+from shoal.policy import Policy
+from shoal.roles import ROLES
 
 __all__ = ["Column", "Inspection", "inspect"]
 
@@ -35,33 +51,10 @@ SMALL = 5
 """Statistical offices rarely publish cells with fewer people than this."""
 USUAL_K = 10
 USUAL_L = 3
+READABLE = {AMBIGUOUS: "dd/mm/yyyy"}
+"""How a column that does not tell its order is read to count it; a run asks."""
 MOST_DOUBTS = 5
 """Columns that were not recognised that a hint names."""
-MOST_CODES = 50
-"""Numbers in a column named like a code are codes only if they are this few."""
-BAND = re.compile(r"^\s*([<>]?=?)\s*[\[(]?\s*(\d+(?:\.\d+)?)\D*")
-
-
-@dataclass(frozen=True)
-class Column:
-    """What an inspection found out about one column."""
-
-    name: str
-    kind: Kind
-    kind_reason: str
-    distinct: int
-    missing: int
-    role: Role
-    reason: str
-    largest_l: int
-    """Largest l for which an l-diverse release exists if this column is sensitive."""
-    order: tuple[str, ...] = ()
-    """Values of an ordinal quasi-identifier, lowest first."""
-
-    @property
-    def undecided(self) -> bool:
-        """True where neither name nor values suggested a role."""
-        return self.reason == UNDECIDED
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,6 +70,9 @@ class Inspection:
     missing: tuple[str, ...]
     """Texts that were taken for a missing value, given or found."""
     hints: tuple[str, ...]
+    encoding: str = "utf-8"
+    ambiguous: tuple[str, ...] = ()
+    """Columns of dates that do not tell whether the day or the month comes first."""
 
     def named(self, role: Role) -> tuple[str, ...]:
         """Names of the columns with this proposed role."""
@@ -112,9 +108,18 @@ class Inspection:
             kind={c.name: c.kind for c in shapes},
             order={c.name: c.order for c in shapes if c.order},
             missing=self.missing,
+            encoding=self.encoding,
+            **self._weights(overrides),
             rest="drop",
         )
         return proposal.override(**overrides)
+
+    def _weights(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
+        """Survey weights, rounded where many records have one of their own."""
+        column = next((c for c in self.columns if c.role == "weight"), None)
+        if column is None or column.name in _claimed(overrides):
+            return {}
+        return {"weight_column": column.name, "weight_as": "round" if column.telling else "keep"}
 
     def _sensible_k(self) -> int:
         people = self.persons or self.rows
@@ -180,13 +185,9 @@ class Inspection:
 
 
 NUMBERS = frozenset({"distinct", "missing", "max l"})
-AS_CODES = "numbers used as codes"
-AS_BANDS = "bands of numbers"
-REFINED = (AS_CODES, AS_BANDS)
-"""Reasons for a kind that a run would not guess by itself: a policy must say it."""
 
 
-def inspect(data: Any, missing: Sequence[str] = ("",)) -> Inspection:
+def inspect(data: Any, missing: Sequence[str] = ("",), *, encoding: str = "utf-8") -> Inspection:
     """Look at a table and propose roles for its columns.
 
     Parameters
@@ -196,6 +197,8 @@ def inspect(data: Any, missing: Sequence[str] = ("",)) -> Inspection:
     missing
         Texts that mean a missing value. Usual markers such as ``?`` are
         found, and a hint says so.
+    encoding
+        Of a CSV file, where it is not UTF-8.
 
     Examples
     --------
@@ -205,7 +208,7 @@ def inspect(data: Any, missing: Sequence[str] = ("",)) -> Inspection:
     (('gender', 'postcode', 'age'), ('disease',))
     """
     given = tuple(missing)
-    table, _ = to_arrow(data, given)
+    table, _ = to_arrow(data, given, encoding)
     if table.num_rows == 0:
         raise InputError("the table is empty: it has a header and no records")
     distincts = {name: distinct_values(table.column(name), given) for name in table.column_names}
@@ -213,16 +216,23 @@ def inspect(data: Any, missing: Sequence[str] = ("",)) -> Inspection:
     markers = tuple(m for m in MARKERS if any(m in found for found in marked.values()))
     for name in marked:
         distincts[name] = distinct_values(table.column(name), (*given, *markers))
+    told = {name: notation_of(distinct.values) for name, distinct in distincts.items()}
+    for name, notation in told.items():
+        if notation is not None:
+            distincts[name] = replace(distincts[name], notation=READABLE.get(notation, notation))
     keyed = {name: (d.codes + 1, len(d.values) + 1) for name, d in distincts.items()}
     columns = _with_copies(_columns(table.num_rows, distincts), keyed, distincts)
     sizes = _class_sizes(columns, distincts, table.num_rows)
+    ambiguous = tuple(name for name, notation in told.items() if notation == AMBIGUOUS)
     return Inspection(
         rows=table.num_rows,
         columns=columns,
         unique=int((sizes == 1).sum()),
         small=int((sizes < SMALL).sum()),
         missing=(*given, *markers),
-        hints=_hints(columns, distincts, marked, (*given, *markers), keyed),
+        encoding=encoding,
+        ambiguous=ambiguous,
+        hints=_hints(columns, distincts, marked, (*given, *markers), keyed, ambiguous),
     )
 
 
@@ -235,7 +245,7 @@ def _markers(values: pa.Array) -> set[str]:
 
 def _columns(rows: int, distincts: dict[str, Distinct]) -> tuple[Column, ...]:
     counts = {name: np.bincount(d.codes + 1, minlength=1) for name, d in distincts.items()}
-    kinds = {name: guess_kind(d.values) for name, d in distincts.items()}
+    kinds = {name: kind_and_why(d) for name, d in distincts.items()}
     facts = [
         Facts(
             name=name,
@@ -245,7 +255,10 @@ def _columns(rows: int, distincts: dict[str, Distinct]) -> tuple[Column, ...]:
             distinct=len(distinct.values),
             alone=int((counts[name][1:] == 1).sum()),
             content=content_of(distinct),
-            measured=_has_decimals(distinct.values),
+            measured=has_decimals(distinct.values),
+            coded=are_codes(distinct),
+            flag=are_yes_or_no(distinct),
+            **bounds_of(kinds[name][0], distinct.parsed),
         )
         for name, distinct in distincts.items()
     ]
@@ -261,8 +274,9 @@ def _columns(rows: int, distincts: dict[str, Distinct]) -> tuple[Column, ...]:
             reason=reason,
             # A missing value is a value of its own, here as in every model.
             largest_l=rows // int(counts[fact.name].max()),
+            telling=role == "weight" and singles_out(fact),
         )
-        columns.append(_refined(column, distincts[fact.name]) if role == "qi" else column)
+        columns.append(refined(column, distincts[fact.name]) if role == "qi" else column)
     return tuple(columns)
 
 
@@ -270,48 +284,18 @@ def _with_copies(
     columns: Sequence[Column], keyed: Mapping[str, Keyed], distincts: dict[str, Distinct]
 ) -> tuple[Column, ...]:
     """What tells a recognised column nearly always has its role, whatever it is named."""
-    unknown = [c.name for c in columns if c.undecided]
-    roles = {c.name: c.role for c in columns if c.role in {"qi", "sensitive", "identifier"}}
+    unknown = [c.name for c in columns if c.undecided or c.reason.endswith(MAY_DESCRIBE)]
+    roles = {
+        c.name: c.role
+        for c in columns
+        if c.role in {"qi", "sensitive", "identifier"} and c.name not in unknown
+    }
     found = copies(unknown, list(roles), keyed)
     return tuple(
-        _refined(replace(c, role=roles[found[c.name]], reason=f"tells {found[c.name]}"),
+        refined(replace(c, role=roles[found[c.name]], reason=f"tells {found[c.name]}"),
                  distincts[c.name]) if c.name in found else c
         for c in columns
     )  # fmt: skip
-
-
-def _has_decimals(values: pa.Array) -> bool:
-    if not pa.types.is_floating(values.type):
-        return False
-    amounts = np.asarray(values, dtype=np.float64)
-    return bool(np.any(amounts != np.floor(amounts)))
-
-
-def _refined(column: Column, distinct: Distinct) -> Column:
-    """The kind of a quasi-identifier, where its name and values tell more than a run guesses."""
-    if column.kind == "numeric" and is_code(column.name) and column.distinct <= MOST_CODES:
-        return replace(column, kind="categorical", kind_reason=AS_CODES)
-    return _with_bands(column, distinct)
-
-
-def _with_bands(column: Column, distinct: Distinct) -> Column:
-    """Texts such as ``<30``, ``30-50``, ``[50-60)`` have an order that their numbers tell."""
-    if column.kind != "categorical" or column.kind_reason != "texts" or column.distinct < 3:
-        return column
-    texts = distinct.texts()
-    starts = [BAND.match(text) for text in texts]
-    if not all(start and len(re.findall(r"\d+", start.string)) <= 2 for start in starts):
-        return column
-    # "<30" comes before "30-50", and ">50" after "50".
-    places = [
-        (float(start[2]), {"<": 0, ">": 2}.get(start[1][:1], 1), start.string)
-        for start in starts
-        if start
-    ]
-    if len({place[:2] for place in places}) < len(places):
-        return column  # two bands begin alike: their order is anybody's guess
-    order = tuple(text for *_, text in sorted(places))
-    return replace(column, kind="ordinal", kind_reason=AS_BANDS, order=order)
 
 
 def _class_sizes(
@@ -333,7 +317,7 @@ def _class_sizes(
 def _claimed(overrides: Mapping[str, Any]) -> set[str]:
     """Columns that the caller gives a role."""
     claimed: set[str] = set()
-    for role in (*ROLES, "person"):
+    for role in (*ROLES, "person", "weight_column"):
         names = overrides.get(role) or ()
         claimed |= {names} if isinstance(names, str) else set(names)
     return claimed
@@ -357,6 +341,7 @@ def _hints(
     marked: dict[str, set[str]],
     missing: Sequence[str],
     keyed: Mapping[str, Keyed],
+    ambiguous: Sequence[str] = (),
 ) -> tuple[str, ...]:
     """What a person should know before the proposal is used, without a cell that says who."""
     hints = []
@@ -365,11 +350,18 @@ def _hints(
         hints.append(f"missing = [{listed}]: such markers are in {_columns_text(len(marked))}")
     if not any(column.role == "qi" for column in columns):
         hints.append("no quasi-identifier was recognised: name the columns that others can know")
+    hints += [
+        f"{name}: day or month first? say --notation {name}=dd/mm/yyyy or mm/dd/yyyy"
+        for name in ambiguous
+    ]
     hints += [f"{a} and {b} say the same, value for value" for a, b in _twins(columns, distincts)]
     skewed = [c.name for c in columns if c.role == "sensitive" and c.largest_l < 2]
     if skewed:
         why = "no 2-diverse release exists, one value has more than half of the records"
         hints.append(f"{', '.join(skewed)}: {why}")
+    weights = [c.name for c in columns if c.role == "weight" and c.telling]
+    if weights:
+        hints.append(f"{weights[0]}: weights single people out; the proposal rounds them")
     if undecided := [column.name for column in columns if column.undecided]:
         qi = [column.name for column in columns if column.role == "qi"]
         rows = len(keyed[undecided[0]][0])
@@ -401,5 +393,5 @@ def _row_of_text(column: Column) -> tuple[str, ...]:
         f"{column.missing:,}" if column.missing else "",
         column.role,
         f"{column.largest_l:,}" if column.role == "sensitive" else "",
-        column.reason,
+        why(column),
     )

@@ -1,34 +1,45 @@
 """Which role a column probably has: by its name, what its values look like, how they repeat.
 
 A name is split into words (``native-country``, ``WorkClass``, ``v101_marital``), and
-words are looked up in lists of several languages (`shoal.explore.words`); values are
+words are looked up in lists of several languages (`shoal.naming.vocabulary`); values are
 held against patterns (`shoal.explore.contents`). Every proposal says why it was made.
 What is not recognised is said to be so: a person decides.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from shoal.explore.contents import Content
-from shoal.explore.words import (
+from shoal.naming.vocabulary import (
     IDENTIFIES,
     KNOWN_TO_OTHERS,
     OCCUPATION,
     SENSITIVE,
+    TECHNICAL,
     WEIGHTS,
-    phrases_of,
-    topic_of,
-    words_of,
 )
+from shoal.naming.words import Lexicon, is_about, phrases_of, topic_of, word_set, words_of
 from shoal.policy import Kind
 
-__all__ = ["UNDECIDED", "Facts", "Proposal", "Role", "is_code", "propose_roles"]
+__all__ = [
+    "MAY_DESCRIBE",
+    "UNDECIDED",
+    "Facts",
+    "Proposal",
+    "Role",
+    "propose_roles",
+    "singles_out",
+]
 
-Role = Literal["identifier", "person", "qi", "sensitive", "plain"]
+Role = Literal["identifier", "person", "qi", "sensitive", "weight", "plain"]
 UNDECIDED = "not recognised: decide"
+ABOUT_RECORD = "about the record, not the person"
+DOUBT = "in doubt"
+MAY_DESCRIBE = "codes may describe people"
 KNOWN = "known"
 PRIVATE = "private"
 
@@ -38,14 +49,15 @@ FEW_VALUES = 20
 """So few values cannot name people: a "phone" of yes and no is no number."""
 TELLING_SHARE = 0.1
 """Unrecognised values that single out this share of the records are dropped."""
+LONG = 6
+"""Digits from which numbers of one length are keys."""
+OLDEST = 120
+"""More numbers in a row than this are no ages."""
+LIGHTEST = 25
+"""Adults weigh more in kilograms, pounds or stones times ten."""
 
 
-def _set(words: str) -> frozenset[str]:
-    """Long lists of words are easier to read and to extend as one text."""
-    return frozenset(words.split())
-
-
-PERSON = _set(
+PERSON = word_set(
     "person persons people patient pat pt subject subj customer cust client member user "
     "respondent resp respond student stud pupil employee worker staff participant particip part "
     "beneficiary benef beneficiaire insured individual indiv ind citizen resident donor voter "
@@ -56,18 +68,24 @@ PERSON = _set(
     "assistito klant deelnemer leerling medewerker verzekerde respondente aluno pessoa "
     "funcionario beneficiario inquirido"
 )
-ID = _set(
+ID = word_set(
     "id ids ident nbr uuid guid pid uid seqn seqno serialno serialnumber idno identmen identifier "
-    "pseudonym pseudo hash"
+    "pseudonym pseudo hash serial"
 )
-NUMBERING = ID | _set(
+NUMBERING = ID | word_set(
     "nr no num number numero nummer nro key ref reference index idx serial seq account acct code "
     "cod row record rec kennung schluessel laufnr lfdnr cle matricule matricula"
 )
-COUNTS = _set("num number count cnt n nr total anz anzahl nb nbre aantal qtd")
-CODES = _set("id code cod cd type category class")
+FORMS = word_set("version ver unit units einheit unite unidad format schema software")
+WHEN = word_set(
+    "date dt dtd dat datum day year yr month time jahr monat jaar maand annee mois ano anno fecha "
+    "mes data mese"
+)
+WEIGHING = Lexicon.of("weight wt gewicht gew poids peso pesi")
+FACTORS = (["factor"], ["faktor"], ["facteur"], ["fator"], ["fattore"])
+COUNTS = word_set("num number count cnt n nr total anz anzahl nb nbre aantal qtd")
 WHOLE_NAMES = frozenset({"name", "first", "last", "middle"})
-NAME_PARTS = _set("first last middle full given family maiden birth victim suspect")
+NAME_PARTS = word_set("first last middle full given family maiden birth victim suspect")
 ALWAYS_KNOWN = frozenset({"age or birth", "sex"})
 """Whoever's they are: an offender's date of birth is a date of birth."""
 
@@ -87,6 +105,13 @@ class Facts:
     """What the values look like."""
     measured: bool = False
     """Numbers with decimals: they measure, and number nobody."""
+    coded: bool = False
+    """A few whole numbers or short signs."""
+    flag: bool = False
+    """Yes or no, in words or as 0 and 1."""
+    low: float | None = None
+    high: float | None = None
+    """Smallest and largest of whole numbers."""
 
     @property
     def present(self) -> int:
@@ -104,17 +129,42 @@ class Proposal(NamedTuple):
     reason: str
 
 
+class Setting(NamedTuple):
+    """What the other columns of a table say about one that says little."""
+
+    occupation: Role
+    about: str | None
+    """``health`` or ``law`` where at least two columns are about it."""
+
+
 def propose_roles(columns: Sequence[Facts]) -> list[Proposal]:
     """A role for every column, each with its reason in words."""
-    topics = {topic_of(column.name, SENSITIVE) for column in columns if not _is_count(column)}
+    setting = _setting(columns)
+    person = _person_column(columns)
+    found = [_propose(column, setting, column.name == person) for column in columns]
+    found = _one_weight(columns, found)
+    return _with_families([column.name for column in columns], found)
+
+
+def _one_weight(columns: Sequence[Facts], found: list[Proposal]) -> list[Proposal]:
+    """A table has one column of weights; others, as replicates, single out and are dropped."""
+    weights = [number for number, proposal in enumerate(found) if proposal.role == "weight"]
+    for number in weights[1:]:
+        role: Role = "identifier" if singles_out(columns[number]) else "plain"
+        found[number] = Proposal(role, found[number].reason)
+    return found
+
+
+def _setting(columns: Sequence[Facts]) -> Setting:
+    named = [topic_of(column.name, SENSITIVE) for column in columns if not _is_count(column)]
     # Beside health or crime an occupation is what a neighbour knows; beside an income, or
     # alone, it is what he would like to know.
-    occupation: Role = "qi" if topics - {"money", None} else "sensitive"
-    person = _person_column(columns)
-    return [_propose(column, occupation, column.name == person) for column in columns]
+    occupation: Role = "qi" if set(named) - {"money", None} else "sensitive"
+    about = next((topic for topic in ("health", "law") if named.count(topic) > 1), None)
+    return Setting(occupation, about)
 
 
-def _propose(column: Facts, occupation: Role, is_person: bool) -> Proposal:
+def _propose(column: Facts, setting: Setting, is_person: bool) -> Proposal:
     words = words_of(column.name)
     if column.distinct == 0:
         return Proposal("plain", "empty")
@@ -126,9 +176,29 @@ def _propose(column: Facts, occupation: Role, is_person: bool) -> Proposal:
     numbering = bool(NUMBERING & set(words)) or _is_person_id(words)
     if numbering and column.all_differ and known not in ALWAYS_KNOWN and not column.measured:
         return Proposal("identifier", "an id, different in every record")
+    if _runs(column) and known not in ALWAYS_KNOWN:
+        return Proposal("identifier", "different in every record, numbers in a row")
     if column.content is not None and _is_named_by_values(column, column.content):
         return Proposal("identifier", f"its values look like {column.content.what}")
-    return _propose_by_topic(column, known, occupation) or _propose_by_values(column, words)
+    if _is_weight(column):
+        return _propose_weight(column)
+    if _is_form(column, words):
+        return Proposal("plain", ABOUT_RECORD)
+    return _propose_by_topic(column, setting) or _propose_by_values(column, words, setting)
+
+
+def _runs(column: Facts) -> bool:
+    """1, 2, 3, ...: a key, whatever its name says."""
+    if not column.all_differ or column.measured or column.rows < FEW_ROWS:
+        return False
+    return column.low is not None and column.high == column.low + column.distinct - 1
+
+
+def _is_form(column: Facts, words: list[str]) -> bool:
+    """``icd_version``: which codes were used; a plan that everybody has."""
+    if column.distinct == 1:
+        return any(TECHNICAL.has(word) for word in words)
+    return len(words) > 1 and words[-1] in FORMS and column.distinct <= FEW_VALUES
 
 
 def _is_named_by_values(column: Facts, content: Content) -> bool:
@@ -137,22 +207,56 @@ def _is_named_by_values(column: Facts, content: Content) -> bool:
     return content.names and column.distinct > FEW_VALUES and not shared
 
 
-def _propose_by_topic(column: Facts, known: str | None, occupation: Role) -> Proposal | None:
-    """What the name speaks of."""
-    weighs = any(WEIGHTS.has(word) for word in words_of(column.name))
-    if known in ALWAYS_KNOWN and not weighs:
-        return Proposal("qi", f"{KNOWN}: {known}")
+def _is_weight(column: Facts) -> bool:
+    """How many others a record stands for; nobody weighs 1.3, whatever the unit."""
+    if column.kind != "numeric" or column.distinct <= 1:
+        return False
+    if any(WEIGHTS.has(word) for word in words_of(column.name)):
+        return True
+    if not column.measured or column.high is None:
+        return False
+    words = words_of(column.name)
+    light = column.high < LIGHTEST and any(WEIGHING.has(word) for word in words)
+    return light or words[:1] in FACTORS
+
+
+def _propose_weight(column: Facts) -> Proposal:
+    if singles_out(column):
+        share = column.alone / column.rows
+        return Proposal("weight", f"a weight: {share:.0%} have one of their own")
+    return Proposal("weight", "a weight, not about the person")
+
+
+def singles_out(column: Facts) -> bool:
+    """Whether many records have a value of their own."""
+    return column.rows >= FEW_ROWS and column.alone / column.rows > TELLING_SHARE
+
+
+def _propose_by_topic(column: Facts, setting: Setting, guess: bool = False) -> Proposal | None:
+    """What the name speaks of; with `guess`, what it may be short for."""
+    known = topic_of(column.name, KNOWN_TO_OTHERS, guess)
+    may = "probably " if guess else ""
+    if known in ALWAYS_KNOWN:
+        return Proposal("qi", f"{may}{KNOWN}: {known}")
     if not _is_count(column):
-        if any(OCCUPATION.has(phrase) for phrase in phrases_of(words_of(column.name))):
-            why = KNOWN if occupation == "qi" else PRIVATE
-            return Proposal(occupation, f"{why}: occupation")
-        if topic := topic_of(column.name, SENSITIVE):
-            return Proposal("sensitive", f"{PRIVATE}: {topic}")
-    return Proposal("qi", f"{KNOWN}: {known}") if known and not weighs else None
+        if is_about(column.name, OCCUPATION, guess):
+            why = KNOWN if setting.occupation == "qi" else PRIVATE
+            return Proposal(setting.occupation, f"{may}{why}: occupation")
+        if topic := topic_of(column.name, SENSITIVE, guess):
+            if topic == "health" and _says_when(column):
+                return Proposal("qi", f"{may}{KNOWN}: when something happened")
+            return Proposal("sensitive", f"{may}{PRIVATE}: {topic}")
+    return Proposal("qi", f"{may}{KNOWN}: {known}") if known else None
 
 
-def _propose_by_values(column: Facts, words: list[str]) -> Proposal:
-    """The name says nothing: judge by what values look like and how they repeat."""
+def _says_when(column: Facts) -> bool:
+    """A day or a year: that somebody was ill then is seen by others."""
+    looks = column.content is not None and column.content.what in {"dates", "years"}
+    return column.kind == "date" or looks or bool(WHEN & set(words_of(column.name)))
+
+
+def _propose_by_values(column: Facts, words: list[str], setting: Setting) -> Proposal:
+    """The name says nothing clear: judge by what values look like and how they repeat."""
     if column.distinct == 1 and not column.missing:
         return Proposal("plain", "the same in every record")
     if ID & set(words) and _repeats_like_persons(column, 0.2):
@@ -160,23 +264,78 @@ def _propose_by_values(column: Facts, words: list[str]) -> Proposal:
     if column.kind == "date":
         return Proposal("qi", f"{KNOWN}: dates")
     if column.content is not None and not column.content.names:
-        return Proposal("qi", f"its values look like {column.content.what}")
-    if column.rows >= FEW_ROWS:
-        return _propose_by_counts(column)
-    return Proposal("plain", UNDECIDED)
+        role: Role = "sensitive" if column.content.private else "qi"
+        return Proposal(role, f"its values look like {column.content.what}")
+    if _is_technical(column, words):
+        return Proposal("plain", ABOUT_RECORD)
+    guessed = _propose_by_topic(column, setting, guess=True)
+    if guessed is None and column.rows >= FEW_ROWS:
+        return _propose_by_counts(column, setting)
+    return guessed or Proposal("plain", UNDECIDED)
 
 
-def _propose_by_counts(column: Facts) -> Proposal:
+def _is_technical(column: Facts, words: list[str]) -> bool:
+    """Also the number of a record within a household or an operation: few, and named so."""
+    numbers = bool(words) and set(words) <= NUMBERING
+    return column.distinct <= FEW_VALUES and (numbers or any(TECHNICAL.has(word) for word in words))
+
+
+def _propose_by_counts(column: Facts, setting: Setting) -> Proposal:
     """Nothing is known but how often values repeat; in doubt others know them."""
-    share = column.alone / column.rows
-    measured = column.measured and not any(WEIGHTS.has(word) for word in words_of(column.name))
-    if column.all_differ and not measured:
-        return Proposal("identifier", "different in every record")
-    if share > TELLING_SHARE and not measured:
-        return Proposal("identifier", f"{share:.0%} have a value of their own")
+    if not column.measured and (reason := _numbers_people(column)):
+        return Proposal("identifier", reason)
+    if setting.about and (column.measured or column.flag) and not _is_count(column):
+        what = "measured" if column.measured else "yes or no"
+        return Proposal("sensitive", f"{DOUBT}: {what}, in a table about {setting.about}")
     if column.distinct > FEW_VALUES and not _is_count(column):
-        return Proposal("qi", f"in doubt: {column.distinct:,} values tell people apart")
+        return Proposal("qi", f"{DOUBT}: {column.distinct:,} values tell people apart")
+    if column.coded and not _is_count(column):
+        return Proposal("qi", f"{DOUBT}: {column.distinct} {MAY_DESCRIBE}")
     return Proposal("plain", UNDECIDED)
+
+
+def _numbers_people(column: Facts) -> str | None:
+    """Why values are somebody's own, if they are."""
+    share = column.alone / column.rows
+    if column.all_differ:
+        return "different in every record"
+    if column.low is None or column.high is None:
+        return f"{share:.0%} have a value of their own" if share > TELLING_SHARE else None
+    # Measured and counted things differ in length; numbers that were given out do not.
+    long = len(f"{column.low:.0f}") == len(f"{column.high:.0f}") >= LONG
+    if long and share > TELLING_SHARE:
+        return f"long numbers, {share:.0%} have one of their own"
+    span = column.high - column.low + 1
+    if span > OLDEST and 10 * column.distinct >= 9 * span and _repeats_like_persons(column, 0.3):
+        return "running numbers that repeat: of persons or households"
+    return None
+
+
+def _with_families(names: Sequence[str], found: Sequence[Proposal]) -> list[Proposal]:
+    """In doubt a column is what all recognised ones are that begin as it does: ``sp_``, ``ph``."""
+    families: dict[str, list[Proposal]] = {}
+    for name, proposal in zip(names, found, strict=True):
+        if not _in_doubt(proposal) and proposal.role != "plain":
+            families.setdefault(_family(name), []).append(proposal)
+    return [
+        Proposal("sensitive", f"{DOUBT}: named as others that are private")
+        if _in_doubt(proposal) and _is_private(families.get(_family(name), []))
+        else proposal
+        for name, proposal in zip(names, found, strict=True)
+    ]
+
+
+def _family(name: str) -> str:
+    """How a name begins, up to the first digit or sign."""
+    return re.split(r"[\W\d_]", name.lower().lstrip("_"), maxsplit=1)[0]
+
+
+def _is_private(family: Sequence[Proposal]) -> bool:
+    return len(family) > 1 and all(proposal.role == "sensitive" for proposal in family)
+
+
+def _in_doubt(proposal: Proposal) -> bool:
+    return proposal.reason == UNDECIDED or proposal.reason.startswith(DOUBT)
 
 
 def _names_a_person(column: Facts) -> bool:
@@ -224,12 +383,7 @@ def _repeats_like_persons(column: Facts, least_share: float) -> bool:
 
 
 def _is_count(column: Facts) -> bool:
-    """``num_medications`` counts: it does not say which."""
+    """``num_medications`` counts: it does not say which. Nothing is counted in decimals."""
     words = words_of(column.name)
-    return column.kind == "numeric" and len(words) > 1 and words[0] in COUNTS
-
-
-def is_code(name: str) -> bool:
-    """Whether numbers in a column of this name are codes: 8 is not more than 7."""
-    words = words_of(name)
-    return bool(words) and words[-1] in CODES
+    counted = column.kind == "numeric" and not column.measured
+    return counted and len(words) > 1 and words[0] in COUNTS

@@ -17,6 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.encoding.cooccurrence import Company, company, profiles
+from shoal.encoding.noting import notations
 from shoal.encoding.values import Distinct, amounts_of, distinct_values, kind_of, sorted_by_text
 from shoal.errors import InputError, PolicyError, no_column
 from shoal.explore.inspection import inspect
@@ -87,9 +88,10 @@ def suggest(
     policy = Policy.of(policy, settings)
     if levels is not None and levels < 2:
         raise PolicyError(f"levels: expected at least 2, leaves and root; got {levels}")
-    table, _ = to_arrow(data, policy.missing)
+    table, _ = to_arrow(data, policy.missing, policy.encoding)
     _check(table, column, policy)
-    distinct = distinct_values(table.column(column), policy.missing)
+    policy = policy.override(notation=notations(table, table.column_names, policy, strict=False))
+    distinct = distinct_values(table.column(column), policy.missing, policy.notation.get(column))
     if not len(distinct.values):
         raise InputError(f"column {column!r}: expected values; all are missing")
     kind = kind_of(column, distinct, policy)
@@ -100,6 +102,11 @@ def suggest(
         amounts = amounts_of(column, kind, distinct)
         return Suggestion(column, kind, tree_of_numbers(texts, amounts, counts, levels, source), ())
     if kind == "date":
+        if distinct.notation is not None:
+            raise InputError(
+                f"column {column!r}: trees of dates are made of ISO dates, not of "
+                f"{distinct.notation}; without a tree they are published as intervals"
+            )
         return Suggestion(column, kind, tree_of_dates(texts, levels, source), ())
     if _are_codes(texts):
         return Suggestion(column, kind, tree_of_codes(texts, levels, source), ())
@@ -166,7 +173,7 @@ def _rows(
 
 
 def _company(table: pa.Table, name: str, present: NDArray[np.int64], policy: Policy) -> Company:
-    other = distinct_values(table.column(name), policy.missing)
+    other = distinct_values(table.column(name), policy.missing, policy.notation.get(name))
     kind = kind_of(name, other, policy)
     size = len(other.values)
     ranks = np.arange(size)

@@ -12,9 +12,11 @@ from typing import Any
 
 from shoal.errors import HierarchyError, unknown
 
-__all__ = ["NUMBER", "Row", "check_tree", "in_tree_order", "read_arx", "tree_rows"]
+__all__ = ["NUMBER", "STAR", "Row", "check_tree", "in_tree_order", "read_arx", "tree_rows"]
 
 Row = tuple[str, ...]
+STAR = "*"
+"""What says nothing: a suppressed value, and usually the root of a tree."""
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?", re.ASCII)
 

@@ -65,7 +65,11 @@ def _from_text(spec: str | Path, values: Iterable[str], column: str, base: Path)
     if spec == "flat":
         return Hierarchy.flat(values, f"flat hierarchy of {column!r}")
     path = base / spec
-    if not path.exists():
+    try:
+        found = path.exists()
+    except (OSError, ValueError):  # no name of a file at all: too long, or with a NUL in it
+        found = False
+    if not found:
         raise HierarchyError(
             f"column {column!r}: hierarchy {str(spec)!r} is no file in {base}; expected {_ALLOWED}"
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
+from fractions import Fraction
 from math import log
 from typing import Any, TypeVar
 
@@ -199,6 +200,12 @@ def _paths(
 # Numbers: intervals with round bounds
 
 
+def _decimal(amount: Any) -> Decimal:
+    if isinstance(amount, Fraction):  # of a text with more digits than a float has
+        return Decimal(amount.numerator) / Decimal(amount.denominator)
+    return Decimal(str(amount))
+
+
 def tree_of_numbers(
     texts: Sequence[str],
     amounts: NDArray[Any],
@@ -217,7 +224,7 @@ def tree_of_numbers(
     """
     sizes = _sizes(len(texts), levels, NUMERIC_FAN_OUT)
     order = np.argsort(amounts, kind="stable")
-    numbers = [Decimal(str(amounts[i])) for i in order]
+    numbers = [_decimal(amounts[i]) for i in order]
     whole = all(number == number.to_integral_value() for number in numbers)
     # Between equal numbers of records (a frequent value would be an interval of its own) and
     # equal numbers of values (few would hold most records).

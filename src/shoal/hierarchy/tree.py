@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shoal.errors import HierarchyError, OutputError, unknown
-from shoal.hierarchy.rows import Row, check_tree, in_tree_order, read_arx, tree_rows
+from shoal.hierarchy.rows import STAR, Row, check_tree, in_tree_order, read_arx, tree_rows
 
 __all__ = ["Hierarchy"]
 
@@ -69,7 +69,7 @@ class Hierarchy:
 
     @classmethod
     def from_tree(
-        cls, tree: Mapping[str, Any] | Sequence[Any], root: str = "*", source: str = "tree"
+        cls, tree: Mapping[str, Any] | Sequence[Any], root: str = STAR, source: str = "tree"
     ) -> Hierarchy:
         """Tree from nested tables and lists, as TOML or YAML give them.
 
@@ -81,7 +81,7 @@ class Hierarchy:
     @classmethod
     def flat(cls, values: Iterable[str], source: str = "flat") -> Hierarchy:
         """The two-level tree: every value directly below the root ``*``."""
-        return cls._checked([(value, "*") for value in sorted(set(values))], None, source)
+        return cls._checked([(value, STAR) for value in sorted(set(values))], None, source)
 
     @classmethod
     def _checked(cls, rows: Sequence[Row], lines: Sequence[int] | None, source: str) -> Hierarchy:
@@ -175,9 +175,10 @@ class Hierarchy:
     # Lowest common ancestors
 
     def climb(self, extra: int = 0) -> NDArray[np.float64]:
-        """Loss of the LCA of each leaf i and leaf i + 1: ``leaves(LCA) / |A|``.
+        """Loss of the LCA of each leaf i and leaf i + 1: ``leaves(LCA) / |A|``, of a star 1.
 
-        The loss of any range of codes is the maximum over its neighbours.
+        The loss of any range of codes is the maximum over its neighbours. A node that is
+        published as ``*`` says nothing, also where it does not cover a missing value.
 
         Parameters
         ----------
@@ -192,7 +193,8 @@ class Hierarchy:
         for k in np.unique(level):
             below = np.bincount(self._runs[k])
             counts[level == k] = below[runs[level == k]]
-        return counts / float(len(self._rows) + extra)
+        says_nothing = [self._rows[i][k] == STAR for i, k in enumerate(level)]
+        return np.where(says_nothing, 1.0, counts / float(len(self._rows) + extra))
 
     def lca_labels(self, lo: ArrayLike, hi: ArrayLike) -> tuple[list[str], NDArray[np.int32]]:
         """Labels of the LCA of many code ranges at once.

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.errors import InputError, twice
+from shoal.io.header import UTF8
 from shoal.io.read import read_table
 
 __all__ = ["from_arrow", "to_arrow"]
@@ -23,10 +24,15 @@ FIRST_DAY, LAST_DAY = -719_162, 2_932_896
 """0001-01-01 and 9999-12-31, in days since 1970."""
 
 
-def to_arrow(data: Any, missing: tuple[str, ...] = ("",)) -> tuple[pa.Table, str]:
-    """An Arrow table and the kind of object it came from, for `from_arrow`."""
+def to_arrow(
+    data: Any, missing: tuple[str, ...] = ("",), encoding: str = UTF8
+) -> tuple[pa.Table, str]:
+    """An Arrow table and the kind of object it came from, for `from_arrow`.
+
+    `encoding` is that of a CSV file.
+    """
     if isinstance(data, str | Path):
-        return _normalised(read_table(data, missing)), "pyarrow"
+        return _normalised(read_table(data, missing, encoding)), "pyarrow"
     kind = type(data).__module__.split(".")[0].lstrip("_")
     if kind == "pandas":
         return _normalised(_from_pandas(data)), kind

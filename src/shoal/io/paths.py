@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from shoal.errors import OutputError, PolicyError
 from shoal.io.read import file_format
 
-__all__ = ["check_targets", "manifest_path", "record_path", "sensitive_path"]
+__all__ = ["check_not_kept", "check_targets", "manifest_path", "record_path", "sensitive_path"]
 
 
 def manifest_path(release: Path) -> Path:
@@ -30,14 +31,30 @@ def sensitive_path(release: Path) -> Path:
 
 
 def check_targets(
-    source: Path | None, target: Path, manifest: Path, record: Path | None = None
+    source: Path | None,
+    target: Path,
+    manifest: Path,
+    record: Path | None = None,
+    kept: Mapping[Path, str] | None = None,
 ) -> None:
-    """Refuse targets that cannot or must not be written, before any work."""
+    """Refuse targets that cannot or must not be written, before any work.
+
+    `kept` are files that the run was asked with, and what each is.
+    """
     beside = {"manifest": manifest, **({"record": record} if record is not None else {})}
     try:
         _check_targets(source, target, beside)
+        for path in (target, *beside.values()):
+            check_not_kept(path, kept or {})
     except OSError as error:  # a name that the system does not accept
         raise OutputError(f"{error.filename}: {error.strerror}") from None
+
+
+def check_not_kept(target: Path, kept: Mapping[Path, str]) -> None:
+    """Refuse to write over a file that the run was asked with."""
+    for path, what in kept.items():
+        if _same_file(target, path):
+            raise PolicyError(f"{target}: is {what}; choose another name")
 
 
 def _check_targets(source: Path | None, target: Path, beside: dict[str, Path]) -> None:

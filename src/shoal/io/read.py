@@ -10,24 +10,34 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
-import io
 import json
 import mmap
 import re
 import zlib
-from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.feather
 import pyarrow.json
 import pyarrow.parquet
 
 from shoal.errors import InputError, twice
+from shoal.io.header import (
+    DELIMITERS,
+    UTF8,
+    csv_header,
+    known_encoding,
+    marked_encoding,
+    open_binary,
+    open_text,
+)
 
-__all__ = ["FORMATS", "file_format", "read_table"]
+__all__ = ["DELIMITERS", "FORMATS", "delimiter_of", "file_format", "format_ending", "read_table"]
 
 FORMATS = {
     ".csv": "csv",
@@ -42,28 +52,44 @@ FORMATS = {
 }
 """File name endings and the formats they stand for; CSV and JSON lines also as ``.gz``."""
 
-DELIMITERS = ",;\t|"
 DEEPEST = 64
 """Brackets within brackets that JSON lines may have; a cell that has any is refused later."""
+NO_RECORD = re.compile(rb"(?:^|\})\s*null")
+"""Null in the place of a record; a value has a colon, a comma or a bracket before it."""
+EXACT_FLOATS = 1 << 53
+"""From here on floats skip whole numbers."""
+DIGITS = re.compile(r"-?[0-9]+").fullmatch
 JSON_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"')
 BRACKET = re.compile(rb"[\[\]{}]")
 TEXT = pa.dictionary(pa.int32(), pa.string())
+ARROWS_NAME = {UTF8: "utf8"}
+"""Under which Arrow reads by itself what is UTF-8 already."""
 
 
 def file_format(path: Path) -> str:
     """The format a file name stands for: "csv", "parquet", "arrow" or "jsonl"."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    compressed = bool(suffixes) and suffixes[-1] == ".gz"
-    ending = suffixes[-2] if compressed and len(suffixes) > 1 else suffixes[-1] if suffixes else ""
-    known = FORMATS.get(ending)
+    compressed = path.suffix.lower() == ".gz"
+    known = FORMATS.get(format_ending(path))
     if known is None or (compressed and known not in {"csv", "jsonl"}):
         endings = ", ".join([*FORMATS, ".csv.gz", ".jsonl.gz"])
         raise InputError(f"{path}: cannot tell the format; expected a name ending in {endings}")
     return known
 
 
-def read_table(path: str | Path, missing: tuple[str, ...] = ("",)) -> pa.Table:
+def format_ending(path: Path) -> str:
+    """The ending of a file name that tells its format: what is before ``.gz``, else the last."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if len(suffixes) > 1 and suffixes[-1] == ".gz":
+        return suffixes[-2]
+    return suffixes[-1] if suffixes else ""
+
+
+def read_table(
+    path: str | Path, missing: tuple[str, ...] = ("",), encoding: str = UTF8
+) -> pa.Table:
     """Read a table from a file; `missing` are the texts that mean a missing value.
+
+    `encoding` is that of CSV files; the other formats are UTF-8 by themselves.
 
     Raises
     ------
@@ -71,7 +97,15 @@ def read_table(path: str | Path, missing: tuple[str, ...] = ("",)) -> pa.Table:
         With one line that says which file, row or column, and what was expected.
     """
     path = Path(path)
-    readers = {"csv": _read_csv, "parquet": _read_parquet, "arrow": _read_arrow}
+    try:
+        coding = known_encoding(encoding)
+    except ValueError as error:
+        raise InputError(f"encoding: {error}") from None
+    readers: dict[str, Callable[[Path, tuple[str, ...]], pa.Table]] = {
+        "csv": partial(_read_csv, encoding=coding),
+        "parquet": _read_parquet,
+        "arrow": _read_arrow,
+    }
     try:
         if path.is_dir():
             raise InputError(f"{path}: is a directory; expected a file")
@@ -89,17 +123,18 @@ def read_table(path: str | Path, missing: tuple[str, ...] = ("",)) -> pa.Table:
     return table
 
 
-def _read_csv(path: Path, missing: tuple[str, ...]) -> pa.Table:
+def _read_csv(path: Path, missing: tuple[str, ...], encoding: str = UTF8) -> pa.Table:
     try:
-        names, delimiter, bare = _csv_header(path)
-    except UnicodeDecodeError:
-        raise _utf8_problem(path) or InputError(f"{path}: not UTF-8") from None
+        names, delimiter, bare = csv_header(path, encoding)
+    except UnicodeError:
+        raise _encoding_problem(path, encoding) or InputError(f"{path}: not {encoding}") from None
     _reject_duplicate_names(path, names)
     if bare:  # Arrow wants at least a line break
         return pa.table({name: pa.array([], TEXT) for name in names})
     try:
         table = pa.csv.read_csv(
             path,
+            read_options=pa.csv.ReadOptions(encoding=ARROWS_NAME.get(encoding, encoding)),
             parse_options=pa.csv.ParseOptions(
                 delimiter=delimiter,
                 newlines_in_values=_has_quotes(path),
@@ -112,45 +147,19 @@ def _read_csv(path: Path, missing: tuple[str, ...]) -> pa.Table:
                 quoted_strings_can_be_null=True,
             ),
         )
-    except (pa.ArrowInvalid, OSError):
+    except (pa.ArrowInvalid, OSError, UnicodeError):
         # Arrow quotes the offending row in its message: never pass that on.
-        raise _csv_problem(path, delimiter, len(names)) from None
+        raise _csv_problem(path, delimiter, len(names), encoding) from None
     return table.unify_dictionaries().combine_chunks()
 
 
-def _open_binary(path: Path) -> IO[bytes]:
-    if path.suffix.lower() == ".gz":
-        return cast(IO[bytes], gzip.open(path, "rb"))  # which has all that IO[bytes] asks for
-    return path.open("rb")
-
-
-def _csv_header(path: Path) -> tuple[list[str], str, bool]:
-    """Column names, the delimiter (the most frequent one in the header), and if nothing follows."""
-    with _open_binary(path) as binary:
-        reader = io.TextIOWrapper(binary, encoding="utf-8-sig", newline="")
-        first = reader.readline()
-        while first.count('"') % 2 and (more := reader.readline()):
-            first += more  # a quoted name may contain a line break
-        if not first.strip():
-            raise InputError(f"{path}: is empty; expected a header with column names")
-        counts = Counter(re.sub(r'"[^"]*"', "", first))
-        delimiter = max(DELIMITERS, key=lambda d: counts[d])
-        names = _cells_of(path, first, delimiter)
-        bare = not first.endswith(("\n", "\r")) and not reader.readline()
-    for position, name in enumerate(names, start=1):
-        if not name.strip():
-            raise InputError(f"{path}: column {position} of the header has no name")
-    return names, delimiter, bare
-
-
-def _cells_of(path: Path, line: str, delimiter: str) -> list[str]:
-    try:
-        return next(csv.reader(io.StringIO(line, newline=""), delimiter=delimiter))
-    except csv.Error:
-        limit = f"{csv.field_size_limit():,}"
-        raise InputError(
-            f"{path}, line 1: a column name has more than {limit} characters{_hint(1)}"
-        ) from None
+def delimiter_of(path: Path | None, encoding: str = UTF8) -> str | None:
+    """The delimiter that a release keeps, of a CSV file with several columns; else None."""
+    if path is None or file_format(path) != "csv":
+        return None
+    header = csv_header(path, known_encoding(encoding))
+    kept = len(header.names) > 1 and header.delimiter != "\t"  # tabs are what the ending says
+    return header.delimiter if kept else None
 
 
 def _has_quotes(path: Path) -> bool:
@@ -161,22 +170,39 @@ def _has_quotes(path: Path) -> bool:
         return text.find(b'"') >= 0
 
 
-def _csv_problem(path: Path, delimiter: str, columns: int) -> InputError:
+def _csv_problem(path: Path, delimiter: str, columns: int, encoding: str) -> InputError:
     """Find the exact place of what stopped the fast reader, slowly."""
     return (
-        _utf8_problem(path)
-        or _ragged_problem(path, delimiter, columns)
+        _encoding_problem(path, encoding)
+        or _ragged_problem(path, delimiter, columns, encoding)
         or InputError(f"{path}: not a readable CSV file; has it cells of more than a megabyte?")
     )
+
+
+def _encoding_problem(path: Path, encoding: str) -> InputError | None:
+    """Where a file is not in the encoding that it should have; None: it is."""
+    if encoding == UTF8:
+        return _utf8_problem(path)
+    try:
+        with open_text(path, encoding) as text:
+            while text.read(1 << 20):
+                pass
+    except UnicodeError:
+        return InputError(
+            f"{path}: not {encoding}, as --encoding says; name the encoding that it was saved in"
+        )
+    return None
 
 
 def _utf8_problem(path: Path, quotes: bool = True) -> InputError | None:
     where = _find_broken_utf8(path, quotes)
     if where is None:
         return None
+    told = marked_encoding(path)
+    likely = f"it begins as {told} does: " if told else ""
     return InputError(
-        f"{path}, row {where[0]}, byte {where[1]}: not UTF-8; "
-        "convert the file, for example with iconv -f LATIN1 -t UTF-8"
+        f"{path}, row {where[0]}, byte {where[1]}: not UTF-8; {likely}name its encoding, for "
+        f"example --encoding {told or 'latin-1'} (cp1252 from Windows)"
     )
 
 
@@ -187,7 +213,7 @@ def _find_broken_utf8(path: Path, quotes: bool) -> tuple[int, int] | None:
     """
     decoder = codecs.getincrementaldecoder("utf-8")()
     rows, done, inside = 1, 0, False
-    with _open_binary(path) as file:
+    with open_binary(path) as file:
         while True:
             block = file.read(1 << 20)
             pending = len(decoder.getstate()[0])
@@ -207,10 +233,9 @@ def _find_broken_utf8(path: Path, quotes: bool) -> tuple[int, int] | None:
             done += len(block)
 
 
-def _ragged_problem(path: Path, delimiter: str, columns: int) -> InputError | None:
+def _ragged_problem(path: Path, delimiter: str, columns: int, encoding: str) -> InputError | None:
     """The first row with too few or too many cells, by the line it begins on."""
-    with _open_binary(path) as binary:
-        text = io.TextIOWrapper(binary, encoding="utf-8-sig", newline="")
+    with open_text(path, encoding) as text:
         rows = csv.reader(text, delimiter=delimiter)
         begins = 1
         try:
@@ -255,14 +280,42 @@ def _read_jsonl(path: Path, missing: tuple[str, ...]) -> pa.Table:
         table.validate(full=True)  # Arrow does not look at the encoding by itself
     except (pa.ArrowException, UnicodeDecodeError):
         raise _utf8_problem(path, quotes=False) or _jsonl_problem(path) from None
+    return _with_long_numbers(path, table)
+
+
+def _with_long_numbers(path: Path, table: pa.Table) -> pa.Table:
+    """Whole numbers beyond int64, of which Arrow leaves the nearest float, as they are written."""
+    large = [
+        name
+        for name, column in zip(table.column_names, table.columns, strict=True)
+        if pa.types.is_floating(column.type)
+        and (pc.max(pc.abs(column)).as_py() or 0) >= EXACT_FLOATS
+    ]
+    if not large:
+        return table
+    texts: dict[str, list[str | None]] = {name: [] for name in large}
+    with open_binary(path) as file:
+        for line in filter(bytes.strip, file):
+            record = json.loads(line, parse_int=str, parse_float=str)
+            for name in large:
+                texts[name].append(record.get(name))
+    for name, written in texts.items():
+        long = any(text is not None and len(text) > 15 and DIGITS(text) for text in written)
+        if long and len(written) == table.num_rows:
+            place = table.column_names.index(name)
+            table = table.set_column(place, name, pa.array(written, pa.string()))
     return table
 
 
 def _reject_deep_json(path: Path) -> None:
-    """Refuse what Arrow would follow until its stack is full, which ends the process."""
+    """Refuse what would end the process in Arrow: too deep a nesting, and null for a record."""
     depth = 0
-    with _open_binary(path) as file:
+    with open_binary(path) as file:
         for number, line in enumerate(file, start=1):
+            # Without texts only where it looks like one: most lines are looked at once.
+            suspicious = depth == 0 and NO_RECORD.search(line)
+            if suspicious and NO_RECORD.search(JSON_TEXT.sub(b"", line)):
+                raise InputError(f"{path}, line {number}: expected a JSON object a line")
             if depth == 0 and line.count(b"{") + line.count(b"[") < DEEPEST:
                 depth = max(0, line.count(b"{") - line.count(b"}")) and _depth(line, 0)[1]
                 continue
@@ -284,14 +337,14 @@ def _depth(line: bytes, depth: int) -> tuple[int, int]:
 
 
 def _parse_jsonl(path: Path, known: pa.Schema | None = None) -> pa.Table:
-    with _open_binary(path) as file:
+    with open_binary(path) as file:
         return pa.json.read_json(file, parse_options=pa.json.ParseOptions(explicit_schema=known))
 
 
 def _jsonl_problem(path: Path) -> InputError:
     """Which line is not an object like the others, without quoting it."""
     kinds: dict[str, tuple[str, int]] = {}
-    with _open_binary(path) as file:
+    with open_binary(path) as file:
         for number, line in enumerate(file, start=1):
             if not line.strip():
                 continue

@@ -1,11 +1,12 @@
 """Files that belong together, written all or none.
 
 Each is written under a temporary name beside its target; when all are complete
-they are renamed, one after the other, under a lock beside the first. Before the
-first rename the lock's file says which are to come: whoever finds it after the
-writer died finishes them, and whoever only reads knows that the files are of
-different runs. Temporary files carry the process that writes them, so that
-those of dead ones are recognised and removed.
+they are renamed, one after the other, under a lock beside the first. If one of
+the renames fails, those before it are taken back. Before the first rename the
+lock's file says which are to come: whoever finds it after the writer died
+finishes them, and whoever only reads knows that the files are of different
+runs. Temporary files carry the process that writes them, so that those of dead
+ones are recognised and removed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import hashlib
 import json
 import os
 import secrets
+import shutil
 import socket
 import stat
 from collections.abc import Iterator, Sequence
@@ -34,9 +36,12 @@ SUFFIX = ".partial"
 
 
 @contextlib.contextmanager
-def atomic_file(target: Path) -> Iterator[Path]:
-    """Give a temporary path beside `target`; on success it takes the target's place."""
-    with _written(target) as temporary:
+def atomic_file(target: Path, private: bool = False) -> Iterator[Path]:
+    """Give a temporary path beside `target`; on success it takes the target's place.
+
+    With `private`, nobody else may read it, from its creation on.
+    """
+    with _written(target, 0o600 if private else None) as temporary:
         yield temporary
         _flush(temporary)
         temporary.replace(target)
@@ -44,7 +49,11 @@ def atomic_file(target: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def all_or_none(
-    targets: Sequence[Path], *, lock_beside: Path, private: Path | None = None
+    targets: Sequence[Path],
+    *,
+    lock_beside: Path,
+    private: Path | None = None,
+    obsolete: Sequence[Path] = (),
 ) -> Iterator[list[Path]]:
     """Give a temporary path for each target; on success all of them take their places.
 
@@ -56,6 +65,8 @@ def all_or_none(
         The file beside which the lock lies.
     private
         The one of the targets that nobody else may read, from its creation on.
+    obsolete
+        Files of an earlier run that have no place beside the new ones: they go with it.
     """
     with contextlib.ExitStack() as files, _lock(lock_beside) as journal:
         _finish(journal)
@@ -67,12 +78,18 @@ def all_or_none(
         for temporary in written:
             _flush(temporary)
         pairs = list(zip(written, targets, strict=True))[::-1]
+        kept = [files.enter_context(_kept(path)) for path in (*targets[::-1], *obsolete)]
         _note(journal, pairs)
         try:
-            _rename(pairs)
+            _replace(pairs, obsolete)
         except KeyboardInterrupt:  # too late to stop: a part of them is in place
-            _rename(pairs)
+            _replace(pairs, obsolete)
             raise
+        except OSError as error:
+            _take_back(kept)
+            _note(journal, [])
+            reason = error.strerror or error
+            raise OutputError(f"{lock_beside}: cannot be written: {reason}") from None
 
 
 @contextlib.contextmanager
@@ -97,6 +114,58 @@ def _written(target: Path, mode: int | None = None) -> Iterator[Path]:
 def _flush(path: Path) -> None:
     with path.open("rb") as file:
         os.fsync(file.fileno())
+
+
+Old = tuple[Path, Path | None]
+"""A file that may be replaced, and where it is kept until all are; None: there was none."""
+
+
+@contextlib.contextmanager
+def _kept(path: Path) -> Iterator[Old]:
+    """A second name for what lies at a path, gone in the end."""
+    if not os.path.lexists(path):
+        yield path, None
+        return
+    second = path.with_name(partial_name(path))
+    try:
+        _also_named(path, second)
+        yield path, second
+    finally:
+        with contextlib.suppress(OSError):
+            second.unlink()
+
+
+def _also_named(path: Path, second: Path) -> None:
+    """A link; a copy where the file system has none."""
+    try:
+        os.link(path, second, follow_symlinks=False)
+    except (OSError, NotImplementedError):
+        os.close(os.open(second, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        shutil.copy2(path, second)
+
+
+def _take_back(kept: Sequence[Old]) -> None:
+    """Put everything back as it was before the first rename."""
+    left = []
+    for path, second in kept:
+        try:
+            if second is None:
+                path.unlink(missing_ok=True)
+            else:
+                second.replace(path)
+        except OSError:
+            left.append(path.name)
+    if left:
+        raise OutputError(
+            f"{kept[0][0]}: cannot be written, and {', '.join(left)} cannot be put back: "
+            "release and manifest may be of different runs; write the release again"
+        )
+
+
+def _replace(pairs: Sequence[tuple[Path, Path]], obsolete: Sequence[Path]) -> None:
+    _rename(pairs)
+    for path in obsolete:
+        path.unlink(missing_ok=True)
 
 
 def _rename(pairs: Sequence[tuple[Path, Path]]) -> None:

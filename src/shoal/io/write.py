@@ -17,13 +17,12 @@ import pyarrow.compute as pc
 import pyarrow.feather
 import pyarrow.parquet
 
-from shoal.io.read import DELIMITERS, file_format
+from shoal.io.read import DELIMITERS, file_format, format_ending
 
-__all__ = ["decoded", "disarm", "sha256_of", "write_table"]
+__all__ = ["decoded", "sha256_of", "write_table"]
 
 BATCH_ROWS = 1 << 16
 Report = Callable[[float, float], None]
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 class _Hashed(io.RawIOBase):
@@ -52,13 +51,15 @@ def write_table(
     *,
     named: Path | None = None,
     progress: Callable[[float, float], None] | None = None,
+    delimiter: str | None = None,
 ) -> str:
     """Write a table to `path` in the format that the name `named` (or its own) says.
 
+    Cells of a CSV file stand between commas, or what `delimiter` says; of ``.tsv`` between tabs.
     Returns the SHA-256 of the file.
     """
     named = named or path
-    delimiter = "\t" if ".tsv" in named.name.lower() else ","
+    delimiter = "\t" if format_ending(named) == ".tsv" else delimiter or ","
     writers: dict[str, Callable[[pa.Table, Any, Report], None]] = {
         "csv": partial(_write_csv, delimiter=delimiter),
         "jsonl": _write_jsonl,
@@ -83,7 +84,7 @@ def _write_csv(table: pa.Table, file: Any, report: Report, delimiter: str) -> No
     Columns are escaped once per distinct value and joined by Arrow's own
     kernels; the joined column's buffer is the text of the file.
     """
-    columns = [_escaped(column) for column in table.columns]
+    columns = [_escaped(column, delimiter) for column in table.columns]
     header = delimiter.join(map(_header_name, table.column_names)) + "\n"
     starts = range(0, table.num_rows, BATCH_ROWS)
     with ThreadPoolExecutor(2) as threads:
@@ -119,10 +120,10 @@ def _plain(cells: pa.Array) -> pa.Array:
     return cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
 
 
-def _escaped(column: pa.ChunkedArray) -> pa.Array:
+def _escaped(column: pa.ChunkedArray, delimiter: str) -> pa.Array:
     """The column as CSV texts, dictionary-encoded so that each value is escaped once."""
     encoded = _as_dictionary(column)
-    texts = [_escape(text) for text in encoded.dictionary.cast(pa.string()).to_pylist()]
+    texts = [_escape(text, delimiter) for text in encoded.dictionary.cast(pa.string()).to_pylist()]
     dictionary = pa.array([*texts, ""], pa.string())
     indices = encoded.indices.cast(pa.int32()).fill_null(len(texts))
     return pa.DictionaryArray.from_arrays(indices, dictionary)
@@ -142,10 +143,12 @@ def _header_name(name: str) -> str:
     return _escape(name)
 
 
-def _escape(text: str | None) -> str:
+def _escape(text: str | None, delimiter: str = ",") -> str:
     if text is None:
         return ""
-    if text == "" or any(character in text for character in ',"\n\r\t') or text != text.strip():
+    # Between commas and tabs either is quoted; elsewhere a comma is part of a number.
+    telling = ',"\n\r\t' if delimiter in ",\t" else f'{delimiter}"\n\r\t'
+    if text == "" or any(character in text for character in telling) or text != text.strip():
         return '"' + text.replace('"', '""') + '"'
     return text
 
@@ -192,34 +195,6 @@ def decoded(table: pa.Table) -> pa.Table:
         for column in table.columns
     ]
     return pa.table(columns, names=table.column_names)
-
-
-def disarm(table: pa.Table) -> pa.Table:
-    """Put an apostrophe before texts that a spreadsheet would run as a formula."""
-    columns: list[Any] = []
-    for column in table.columns:
-        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-            columns.append(column)
-            continue
-        encoded = _as_dictionary(column)
-        texts = [_disarmed(text) for text in encoded.dictionary.to_pylist()]
-        columns.append(pa.DictionaryArray.from_arrays(encoded.indices, pa.array(texts, kind)))
-    return pa.table(columns, names=table.column_names)
-
-
-def _disarmed(text: str | None) -> str | None:
-    if text is None or not text.startswith(FORMULA_STARTS) or _is_number(text):
-        return text
-    return "'" + text
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def sha256_of(path: Path) -> str:

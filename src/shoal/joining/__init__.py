@@ -7,6 +7,7 @@ what is counted.
 
 from __future__ import annotations
 
-from shoal.joining.check import JoinCheck, JoinedView, join_check
+from shoal.joining.check import join_check
+from shoal.joining.result import JoinCheck, JoinedValues, JoinedView
 
-__all__ = ["JoinCheck", "JoinedView", "join_check"]
+__all__ = ["JoinCheck", "JoinedValues", "JoinedView", "join_check"]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shoal.errors import InputError, PolicyError
 from shoal.hierarchy import Hierarchy
 from shoal.joining.sources import Source
-from shoal.recipient.answers import Released
+from shoal.recipient.columns import Released
 from shoal.released.cells import Anything, Cell, Label, Range, Reading, Values
 from shoal.released.lines import line_of, number
 

@@ -10,18 +10,19 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from shoal.encoding.classes import class_sizes
+from shoal.encoding.spreadsheet import armed_names
 from shoal.encoding.values import distinct_values
 from shoal.errors import InputError, PolicyError
 from shoal.io.frames import to_arrow
 from shoal.io.paths import manifest_path
-from shoal.models import KAnonymity, Model, views_of
+from shoal.models import KAnonymity, Model, models_of, views_of
 from shoal.policy import Policy
 from shoal.release import Release
 from shoal.released.about import About
 from shoal.verification.check import published_names
 from shoal.verification.manifest import load_manifest, policy_from_manifest
 
-__all__ = ["Asked", "Source", "asked_of", "open_sources", "own_k"]
+__all__ = ["Asked", "Source", "asked_of", "open_source", "open_sources", "own_k"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +57,9 @@ class Asked(NamedTuple):
     reader: str | None
     qi: tuple[str, ...]
     k: int
+    models: tuple[Model, ...] = ()
+    """What was promised of sensitive columns."""
+    sensitive: tuple[str, ...] = ()
 
 
 def open_sources(
@@ -68,7 +72,7 @@ def open_sources(
     if len(own) != len(releases):
         raise PolicyError(f"qi: expected one list, or one a release; got {len(own)}")
     sources = [
-        _opened(release, number, policy, sets)
+        open_source(release, number, policy, sets)
         for number, (release, sets) in enumerate(zip(releases, own, strict=True), start=1)
     ]
     first = sources[0]
@@ -83,7 +87,8 @@ def open_sources(
     return sources
 
 
-def _opened(release: Any, number: int, policy: Policy, own: tuple[str, ...]) -> Source:
+def open_source(release: Any, number: int, policy: Policy, own: tuple[str, ...] = ()) -> Source:
+    """Read one release and the manifest beside it; `number` names it where no file does."""
     name = str(release) if isinstance(release, str | Path) else f"release {number}"
     claims = _claims(release)
     if claims is not None and "sensitive_table" in claims.get("release", {}):
@@ -95,6 +100,7 @@ def _opened(release: Any, number: int, policy: Policy, own: tuple[str, ...]) -> 
     about = About(_without_strange_trees(policy, claims), claims)
     data = release.table if isinstance(release, Release) else release
     table, _ = to_arrow(data, about.missing)
+    table = armed_names(table) if about.csv_safe else table
     promised = policy_from_manifest(claims, name) if claims is not None else None
     sets = (own,) if own else _known_sets(claims, promised)
     columns = tuple(table.column_names)
@@ -156,9 +162,11 @@ def asked_of(
 ) -> list[Asked]:
     """What must hold: as given, as all manifests say of their readers, or k on the union."""
     promises = [source.promised for source in sources if source.promised is not None]
+    secret = dict.fromkeys(name for p in (*promises, policy) for name in p.sensitive)
+    sensitive = tuple(secret) if not policy.sensitive else policy.sensitive
     readers = promises[0].reader if len(promises) == len(sources) else {}
     if not qi and readers and all(_same_readers(promises[0], other) for other in promises):
-        return _for_readers(promises[0], k)
+        return _for_readers(promises[0], k, _about_values(promises, policy), sensitive)
     if not qi:
         known = [name for source in sources for names in source.own for name in names]
         qi = tuple(dict.fromkeys([*known, *policy.qi]))
@@ -167,21 +175,41 @@ def asked_of(
     ks = [model.k for p in (*promises, policy) for model in _sizes_asked(p)]
     if k is None and not ks:
         raise PolicyError("k: expected a whole number; got none, and no manifest promises one")
-    return [Asked(None, tuple(qi), KAnonymity.of(k if k is not None else max(ks)).k)]
+    asked = KAnonymity.of(k if k is not None else max(ks)).k
+    return [Asked(None, tuple(qi), asked, _about_values(promises, policy), sensitive)]
+
+
+def _about_values(promises: Sequence[Policy], policy: Policy) -> tuple[Model, ...]:
+    """Models of sensitive values that were promised; those that were given override them."""
+    given = _of_values(policy)
+    if given and not (policy.sensitive or any(promise.sensitive for promise in promises)):
+        raise PolicyError(f"sensitive: name the columns for {given[0]}, or keep the manifests")
+    models = [model for promise in promises for model in _of_values(promise)]
+    return given or tuple(dict.fromkeys(models))
+
+
+def _of_values(policy: Policy) -> tuple[Model, ...]:
+    """Models of sensitive values; an l that a table is yet to decide promises nothing."""
+    auto = {"l": None} if policy.l == "auto" else {}
+    decided = policy.model_copy(update={"k": policy.k or 1, **auto})
+    return tuple(model for model in models_of(decided) if model.about_sensitive)
 
 
 def _same_readers(a: Policy, b: Policy) -> bool:
     return (a.reader, a.k, a.collusion_k) == (b.reader, b.k, b.collusion_k)
 
 
-def _for_readers(policy: Policy, k: int | None) -> list[Asked]:
+def _for_readers(
+    policy: Policy, k: int | None, models: tuple[Model, ...], sensitive: tuple[str, ...]
+) -> list[Asked]:
     asked = []
     for view in views_of(policy):
         together = view.name not in policy.reader
         own = k if k is not None and not together else _k_of(view.models)
         if own is None:
             raise PolicyError(f"k: expected one for reader {view.name!r}; got none")
-        asked.append(Asked(view.name, view.qi, KAnonymity.of(own).k))
+        about = () if together else models
+        asked.append(Asked(view.name, view.qi, KAnonymity.of(own).k, about, sensitive))
     return asked
 
 

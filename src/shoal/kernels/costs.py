@@ -1,6 +1,6 @@
 """What a range of codes of one attribute costs: the NCP of DESIGN section 2.
 
-Three forms serve all kinds of attributes, because codes are numbered in value,
+Four forms serve all kinds of attributes, because codes are numbered in value,
 rank or leaf order and a missing value is the last code:
 
 SPAN  numeric, date, ordinal, flat: ``min(1, position[hi] - position[lo])``.
@@ -10,6 +10,9 @@ TREE  hierarchies: the largest ``climb`` between neighbouring leaves in the
       range, which is the cost of their lowest common ancestor; answered in
       constant time from a sparse table of range maxima.
 SET   categorical without hierarchy: distinct values in the group / size.
+ROUND numeric and date whose intervals begin and end on round values:
+      ``min(1, end[hi] - position[lo])``, the round values around lo and hi. One
+      value alone has a loss too, unless it is round itself.
 """
 
 from typing import NamedTuple
@@ -21,16 +24,18 @@ from shoal.kernels.jit import inner_kernel, kernel
 SPAN = 0
 TREE = 1
 SET = 2
+ROUND = 3
 
 
 class Costs(NamedTuple):
     """The loss of every attribute, flattened for the kernels."""
 
-    form: np.ndarray  # int64 (d,): SPAN, TREE or SET
+    form: np.ndarray  # int64 (d,): SPAN, TREE, SET or ROUND
     weight: np.ndarray  # float64 (d,)
     size: np.ndarray  # int64 (d,): number of codes
     start: np.ndarray  # int64 (d,): where the attribute begins in `position`
-    position: np.ndarray  # float64 (sum of sizes,): SPAN only, else zeros
+    position: np.ndarray  # float64 (sum of sizes,): SPAN, and where ROUND begins; else zeros
+    end: np.ndarray  # float64 (sum of sizes,): where ROUND ends; else as `position`
     peak_start: np.ndarray  # int64 (d,): where it begins in `peak`
     peak: np.ndarray  # float64: TREE only: sparse table of range maxima of `climb`
 
@@ -52,12 +57,16 @@ def range_maxima(climb):
 
 @inner_kernel
 def range_loss(costs, attribute, lo, hi):
-    """Unweighted loss of a group whose codes span lo..hi; SPAN and TREE only."""
-    if lo == hi:
-        return 0.0
-    if costs.form[attribute] == SPAN:
+    """Unweighted loss of a group whose codes span lo..hi; not of a SET, unless lo is hi."""
+    form = costs.form[attribute]
+    if form == SPAN:
         start = costs.start[attribute]
         return min(1.0, costs.position[start + hi] - costs.position[start + lo])
+    if form == ROUND:
+        start = costs.start[attribute]
+        return min(1.0, costs.end[start + hi] - costs.position[start + lo])
+    if lo == hi:
+        return 0.0
     # TREE: maximum of climb[lo..hi-1] from two overlapping windows of length 2**level
     length = hi - lo
     level = 0
@@ -65,6 +74,12 @@ def range_loss(costs, attribute, lo, hi):
         level += 1
     row = costs.peak_start[attribute] + level * (costs.size[attribute] - 1)
     return max(costs.peak[row + lo], costs.peak[row + hi - (1 << level)])
+
+
+@inner_kernel
+def range_width(costs, attribute, lo, hi):
+    """The same for who looks for something to cut: one value has no width."""
+    return 0.0 if lo == hi else range_loss(costs, attribute, lo, hi)
 
 
 @inner_kernel

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels.costs import SET, range_loss
+from shoal.kernels.costs import SET, range_width
 from shoal.kernels.group_check import tally_holds
 from shoal.kernels.histogram import add, reset
 from shoal.kernels.jit import BORROWED, inner_borrowed, kernel
@@ -34,6 +34,9 @@ CHUNK = 256  # codes scanned between two looks at the bounds
 INHERITED = 0  # the width of the attribute is an upper bound
 EXACT = 1
 TRIED = 2  # no allowable cut in this node
+
+EQUALS_BY_LOT = np.uint64(2)  # bit of a key: which of equally wide attributes is a lot, too
+BEYOND = 1 << 32  # number of a lot that is about no attribute
 
 CUT = 0
 FORBIDDEN = 1
@@ -155,17 +158,35 @@ def tighten(rows, costs, scratch, top, a):
             part, shift, mask, costs.size[a], seen, scratch.stamp[0], scratch.width[top, a]
         )
     else:
-        scratch.width[top, a] = range_loss(costs, a, lo >> shift, hi >> shift)
+        scratch.width[top, a] = range_width(costs, a, lo >> shift, hi >> shift)
     scratch.state[a] = EXACT
 
 
 @inner_borrowed
-def widest(width, state):
-    """The attribute to look at next, the earlier one of equals; -1: none is left."""
+def lot(key, begin, end, number):
+    """A number from 0 up to 1 that a node draws, whenever and by whomever it is cut."""
+    x = key
+    for part in (begin, end, number):
+        x = (x ^ np.uint64(part)) * np.uint64(0xBF58476D1CE4E5B9)
+        x ^= x >> np.uint64(29)
+        x *= np.uint64(0x94D049BB133111EB)
+        x ^= x >> np.uint64(32)
+    return float(x >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@inner_borrowed
+def widest(width, state, key, begin, end):
+    """The attribute to look at next; -1: none is left.
+
+    Of equals the earlier one or, if the key says so, one by lot.
+    """
     best = -1
     most = 0.0
+    by_lot = key & EQUALS_BY_LOT != np.uint64(0)
     for a in range(len(width)):
-        if state[a] != TRIED and width[a] > most:
+        if state[a] == TRIED or width[a] < most or width[a] <= 0.0:
+            continue
+        if width[a] > most or (by_lot and lot(key, begin, end, a) > lot(key, begin, end, best)):
             best = a
             most = width[a]
     return best
@@ -227,13 +248,25 @@ def sides_hold(rows, begin, end, a, pivot, ties, check):
     return True
 
 
+@inner_borrowed
+def first_attempt(below, equal, n, share):
+    """Which cut is tried first, 0 with the median on the left, 1 with it on the right.
+
+    By lot (`share` from 0 up to 1), and the more evenly a cut divides the node the more
+    likely it is.
+    """
+    left = float(min(below + equal, n - below - equal)) ** 2
+    right = float(min(below, n - below)) ** 2
+    return 1 if share * (left + right) > left else 0
+
+
 @spliced
-def choose_pivot(rows, begin, end, a, middle, check, halves):
+def choose_pivot(rows, begin, end, a, middle, check, halves, key):
     """The first allowable cut around the median code.
 
-    Strict: "at most the median", then "below the median". If any cut of the
-    attribute leaves enough records on both sides, one of these two does: every
-    other cut has a side inside a side of theirs. Halves: the records at the
+    Strict: "at most the median" and "below the median", by lot one of them first. If
+    any cut of the attribute leaves enough records on both sides, one of these two does:
+    every other cut has a side inside a side of theirs. Halves: the records at the
     median are divided, the first ones to the left, so that each side gets half.
 
     Returns a verdict (CUT, FORBIDDEN by a model, or all TOO_SMALL), the pivot,
@@ -243,8 +276,11 @@ def choose_pivot(rows, begin, end, a, middle, check, halves):
     code, below, equal = middle
     n = end - begin
     verdict = TOO_SMALL
+    turn = 0
+    if not halves and key != np.uint64(0):
+        turn = first_attempt(below, equal, n, lot(key, begin, end, BEYOND))
     for attempt in range(1 if halves else 2):
-        with_median = not halves and attempt == 0
+        with_median = not halves and attempt == turn
         pivot = code + 1 if with_median else code
         ties = n // 2 - below if halves else 0
         size = below + (equal if with_median else ties)
@@ -257,14 +293,14 @@ def choose_pivot(rows, begin, end, a, middle, check, halves):
 
 
 @spliced
-def widest_cut(rows, costs, check, scratch, top, halves):
+def widest_cut(rows, costs, check, scratch, top, halves, key):
     """The cut of the widest attribute that has an allowable one.
 
     Returns attribute, pivot, ties and size of the left side; attribute -1 if
     there is none.
     """
     begin, end = scratch.begin[top], scratch.end[top]
-    a = widest(scratch.width[top], scratch.state)
+    a = widest(scratch.width[top], scratch.state, key, begin, end)
     while a >= 0:
         if scratch.state[a] == INHERITED:
             tighten(rows, costs, scratch, top, a)
@@ -272,25 +308,27 @@ def widest_cut(rows, costs, check, scratch, top, halves):
             part = rows.words[rows.word[a], begin:end]
             lo, hi = scratch.lo[top, a], scratch.hi[top, a]
             middle = median(part, rows.shift[a], rows.mask[a], lo, hi, scratch.counts)
-            verdict, pivot, ties, size = choose_pivot(rows, begin, end, a, middle, check, halves)
+            verdict, pivot, ties, size = choose_pivot(
+                rows, begin, end, a, middle, check, halves, key
+            )
             if verdict == CUT:
                 return a, pivot, ties, size
             scratch.state[a] = TRIED
             if verdict == TOO_SMALL:
                 scratch.spent[top, a] = True
-        a = widest(scratch.width[top], scratch.state)
+        a = widest(scratch.width[top], scratch.state, key, begin, end)
     return -1, 0, 0, 0
 
 
 @spliced
-def find_cut(rows, costs, check, relaxed, scratch, top):
+def find_cut(rows, costs, check, relaxed, key, scratch, top):
     """The widest strict cut or, when relaxed and there is none, the widest into halves."""
     if (scratch.end[top] - scratch.begin[top]) // 2 >= check.rules.smallest:
         for halves in range(2 if relaxed else 1):
             for a in range(len(costs.size)):
                 skip = scratch.spent[top, a] and not halves
                 scratch.state[a] = TRIED if skip else INHERITED
-            cut = widest_cut(rows, costs, check, scratch, top, halves)
+            cut = widest_cut(rows, costs, check, scratch, top, halves, key)
             if cut[0] >= 0:
                 return cut
     return -1, 0, 0, 0
@@ -352,11 +390,11 @@ def push_parts(costs, scratch, top, cut):
     scratch.lo[right, a] = pivot
     if costs.form[a] != SET:
         for part in (left, right):
-            scratch.width[part, a] = range_loss(costs, a, scratch.lo[part, a], scratch.hi[part, a])
+            scratch.width[part, a] = range_width(costs, a, scratch.lo[part, a], scratch.hi[part, a])
 
 
 @kernel(**BORROWED)
-def carve(rows, costs, check, relaxed, scratch, begin, end, grain, waiting):
+def carve(rows, costs, check, relaxed, key, scratch, begin, end, grain, waiting):
     """Cut the records begin:end into groups; parts above `grain` are left to the caller.
 
     These, two at most, are written to `waiting` as (begin, end), and their
@@ -379,7 +417,7 @@ def carve(rows, costs, check, relaxed, scratch, begin, end, grain, waiting):
             left_over += 1
             top -= 1
             continue
-        cut = find_cut(rows, costs, check, relaxed, scratch, top)
+        cut = find_cut(rows, costs, check, relaxed, key, scratch, top)
         if cut[0] < 0:
             rows.first[scratch.begin[top]] = True
             top -= 1

@@ -2,10 +2,11 @@
 
 Paper 004, section 3: ``opt(i) = min over s of opt(i - s) + s * NCP(last s records)``
 for s = k..2k-1 is exact, because splitting a longer group never costs more. The
-loss of a window follows from three running quantities, one per form of
+loss of a window follows from running quantities, one per form of
 `shoal.kernels.costs`:
 
 SPAN  largest minus smallest position, clipped at 1.
+ROUND largest end minus smallest begin, clipped at 1.
 TREE  the largest loss between neighbours: the common ancestor of a set is the
       widest of the common ancestors of consecutive members, in any order.
 SET   distinct values: a record is new to the window in front of it when its
@@ -20,9 +21,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels.costs import SET, SPAN, TREE, range_loss
+from shoal.kernels.costs import ROUND, SET, SPAN, TREE, range_loss
 from shoal.kernels.jit import inner_kernel, kernel
-from shoal.kernels.threads import ALONE
+from shoal.kernels.threads import ALONE, stopping
 
 FAR = np.float32(1 << 24)
 """A distance beyond every window."""
@@ -37,7 +38,8 @@ class Line(NamedTuple):
 
     form: np.ndarray  # int64 (rows,)
     scale: np.ndarray  # float32 (rows,): SPAN: most it can cost; SET: loss of one value
-    value: np.ndarray  # float32 (rows, pad + n): position, step loss, or next occurrence
+    value: np.ndarray  # float32 (rows, pad + n): position, step loss, next occurrence, or end
+    begin: np.ndarray  # float32 (ROUND rows, pad + n): where their intervals begin
     pad: int
 
 
@@ -76,10 +78,14 @@ def fill_set(row, pad, codes, order, last):
 
 def fill_line(line, costs, rows, matrix, order):
     """Fill all rows of a line; ``rows`` are the attributes that vary."""
+    begins = iter(line.begin)
     for row, a in zip(line.value, rows, strict=True):
-        if costs.form[a] == SPAN:
-            position = costs.position[costs.start[a] : costs.start[a] + costs.size[a]]
-            fill_span(row, line.pad, matrix[a], order, position, costs.weight[a])
+        if costs.form[a] in (SPAN, ROUND):
+            codes = slice(costs.start[a], costs.start[a] + costs.size[a])
+            fill_span(row, line.pad, matrix[a], order, costs.end[codes], costs.weight[a])
+            if costs.form[a] == ROUND:
+                where = costs.position[codes]
+                fill_span(next(begins), line.pad, matrix[a], order, where, costs.weight[a])
         elif costs.form[a] == TREE:
             fill_tree(row, line.pad, matrix[a], order, costs, a)
         else:
@@ -94,6 +100,18 @@ def _widen_range(value, high, low, cost, cap):
         v = value[r]
         h = high[r] if high[r] > v else v
         w = low[r] if low[r] < v else v
+        high[r] = h
+        low[r] = w
+        loss = h - w
+        cost[r] += loss if loss < cap else cap
+
+
+@inner_kernel
+def _widen_round(end, begin, high, low, cost, cap):
+    """The same where a record has two ends."""
+    for r in range(len(cost)):
+        h = high[r] if high[r] > end[r] else end[r]
+        w = low[r] if low[r] < begin[r] else begin[r]
         high[r] = h
         low[r] = w
         loss = h - w
@@ -152,6 +170,20 @@ def _range_costs(value, end, k, tree, cap, cost, spare):
 
 
 @inner_kernel
+def _round_costs(ends, begins, end, k, cap, cost, spare):
+    """Add one ROUND attribute."""
+    lanes = cost.shape[1]
+    reach = slice(end - k + 1, end + lanes)
+    high = _extremum(ends[reach], k, np.float32(1.0), spare[0], spare[1])[:lanes]
+    low = _extremum(begins[reach], k, np.float32(-1.0), spare[2], spare[3])[:lanes]
+    for r in range(lanes):
+        low[r] = -low[r]
+    for s in range(k, 2 * k):
+        here = slice(end - s + 1, end - s + 1 + lanes)
+        _widen_round(ends[here], begins[here], high, low, cost[s - k], cap)
+
+
+@inner_kernel
 def _set_costs(value, end, k, scale, cost, spare):
     """Add one SET attribute."""
     lanes = cost.shape[1]
@@ -169,10 +201,14 @@ def window_costs(line, k, at, cost, spare):
     """``cost[s - k, r]``: NCP summed over attributes of the s records that end at at + r."""
     cost[:, :] = 0.0
     end = line.pad + at
+    rounded = 0
     for row in range(len(line.form)):
         value = line.value[row]
         if line.form[row] == SET:
             _set_costs(value, end, k, line.scale[row], cost, spare)
+        elif line.form[row] == ROUND:
+            _round_costs(value, line.begin[rounded], end, k, line.scale[row], cost, spare)
+            rounded += 1
         else:
             tree = 1 if line.form[row] == TREE else 0
             _range_costs(value, end, k, tree, line.scale[row], cost, spare)
@@ -300,7 +336,7 @@ def _from_both_ends(costs, matrix, order, spot, k, lanes):
     reach = middle + 2 * k + lanes  # no group that straddles the middle ends beyond
     backwards = order[middle:][::-1].copy()
     spot_back = spot[-1] - spot[middle:][::-1] if len(spot) else spot
-    with ThreadPoolExecutor(1) as pool:
+    with stopping(ThreadPoolExecutor(1)) as pool:
         other = pool.submit(_solve, costs, matrix, backwards, spot_back, k, n - middle, lanes)
         front = _solve(costs, matrix, order[:reach], spot[:reach], k, middle, lanes)
         back = other.result()
@@ -343,7 +379,8 @@ def _solve(costs, matrix, order, spot, k, n, lanes):
     form, weight = costs.form[rows], costs.weight[rows]
     scale = np.where(form == SET, weight / costs.size[rows], weight).astype(np.float32)
     value = np.empty((len(rows), 2 * k + len(order)), dtype=np.float32)
-    line = Line(form, scale, value, 2 * k)
+    begin = np.empty((int((form == ROUND).sum()), value.shape[1]), dtype=np.float32)
+    line = Line(form, scale, value, begin, 2 * k)
     fill_line(line, costs, rows, matrix, order)
     opt, size = np.empty(2 * k + n + 1), np.empty(n + 1)
     best_prefixes(line, spot, k, n, *_scratch(k, min(lanes, n)), opt, size)

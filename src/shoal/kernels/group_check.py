@@ -28,6 +28,13 @@ def for_another_thread(check):
     return check._replace(tally=new_tally(check.records))
 
 
+def without_sizes(rules):
+    """What the rules ask of values, however few records a group has."""
+    values = rules.kind != SIZE
+    kept = {name: getattr(rules, name)[values] for name in ("kind", "column", "a", "b", "x")}
+    return rules._replace(smallest=1, **kept)
+
+
 @inner_borrowed
 def tally_holds(check):
     """Whether the group counted so far satisfies every rule."""

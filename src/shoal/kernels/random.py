@@ -9,6 +9,12 @@ import numpy as np
 from shoal.kernels.jit import inner_borrowed
 
 
+def seed_words(seed, purpose):
+    """Two 64-bit words from a seed of up to 128 bits, others for every purpose (a short text)."""
+    number = int.from_bytes(purpose.encode(), "big")
+    return np.random.SeedSequence([int(seed), number]).generate_state(2, np.uint64)
+
+
 def random_state(*seeds):
     """State from some whole numbers."""
     return np.random.SeedSequence([int(s) for s in seeds]).generate_state(1, np.uint64) | 1

@@ -18,13 +18,16 @@ import numpy as np
 from shoal.kernels.jit import inner_kernel, kernel
 
 SIZE = 0  # n >= a
-FREQUENCY = 1  # a * r_1 <= n
-DISTINCT = 2  # at least a distinct values
+FREQUENCY = 1  # a * r_1 <= n; r_1 of values that are not exempt
+DISTINCT = 2  # at least a distinct values, exempt ones together as one; or only those
 ENTROPY = 3  # entropy >= x = ln l; a = l rounded up
 RECURSIVE = 4  # r_1 < (a / b) * (r_l + ... + r_m); x = l
 ALPHA = 5  # r_1 <= (a / b) * n
 CLOSE = 6  # distance to the table <= a / b; x = sum of the table's counts
 SPREAD = 7  # largest minus smallest number >= x
+GAIN = 8  # share of each value <= (a / b) * its share in the table; x as for CLOSE; a >= b
+LOG_GAIN = 9  # share of each value <= (1 - ln p) * p, p its share in the table; x as for CLOSE
+RATIO = 10  # GAIN, and share of each value >= (b / a) * its share in the table
 
 MARGIN = 1e-8
 """Entropies (and distances that overflow int64) this near the limit count as failed."""
@@ -50,6 +53,7 @@ class Rules(NamedTuple):
     total: np.ndarray  # int64 (sum of domains,): histogram of the whole table
     number: np.ndarray  # float64 (sum of domains,): number behind a value, NaN if none
     ordered: np.ndarray  # bool (S,)
+    exempt: np.ndarray  # bool (sum of domains,): values that are not sensitive
 
 
 @kernel
@@ -88,14 +92,14 @@ def _rule_holds(rules, r, n, histogram, touched, n_touched):
     begin = rules.start[column]
     end = rules.start[column + 1]
     if kind == FREQUENCY:
-        largest, _, _, _ = _summary(begin, end, histogram, touched, n_touched)
+        largest, _, _ = _sensitive(begin, end, rules.exempt, histogram, touched, n_touched)
         return largest <= n // a
     if kind == ALPHA:
-        largest, _, _, _ = _summary(begin, end, histogram, touched, n_touched)
+        largest, _, _ = _sensitive(begin, end, rules.exempt, histogram, touched, n_touched)
         return largest * b <= a * n
     if kind == DISTINCT:
-        _, _, distinct, _ = _summary(begin, end, histogram, touched, n_touched)
-        return distinct >= a
+        _, distinct, others = _sensitive(begin, end, rules.exempt, histogram, touched, n_touched)
+        return distinct + others >= a or distinct == 0
     if kind == ENTROPY:
         return _entropy_holds(a, rules.x[r], begin, end, histogram, touched, n_touched)
     if kind == RECURSIVE:
@@ -109,6 +113,8 @@ def _rule_holds(rules, r, n, histogram, touched, n_touched):
         return _nominal_close(
             a, b, mass, table, begin, end, histogram, rules.total, touched, n_touched
         )
+    if kind in (GAIN, LOG_GAIN, RATIO):
+        return _alike(rules, r, begin, end, histogram, touched, n_touched)
     if kind == SPREAD:
         return _spread(begin, end, rules.number, touched, n_touched) >= rules.x[r]
     return False  # an unknown rule can never be said to hold
@@ -130,6 +136,26 @@ def _summary(begin, end, histogram, touched, n_touched):
             distinct += 1
             mass += count
     return largest, smallest, distinct, mass
+
+
+@inner_kernel
+def _sensitive(begin, end, exempt, histogram, touched, n_touched):
+    """Largest count and number of the values that are not exempt; 1 if there are others.
+
+    Each record of an exempt value counts as if it had a value of its own.
+    """
+    largest = np.int64(1)
+    distinct = np.int64(0)
+    others = np.int64(0)
+    for j in range(n_touched):
+        i = touched[j]
+        if begin <= i < end:
+            if exempt[i]:
+                others = np.int64(1)
+            else:
+                largest = max(largest, histogram[i])
+                distinct += 1
+    return largest, distinct, others
 
 
 @inner_kernel
@@ -244,6 +270,57 @@ def _ordered_close_in_floats(t, mass, table, begin, end, histogram, total):
             gap += histogram[i] / mass - total[i] / table
             moved += abs(gap)
     return moved <= (t - MARGIN) * (present - 1)
+
+
+@inner_kernel
+def _alike(rules, r, begin, end, histogram, touched, n_touched):
+    """Whether no value is too much more (RATIO: or less) frequent than in the table."""
+    kind = rules.kind[r]
+    a, b = rules.a[r], rules.b[r]
+    table = np.int64(rules.x[r])
+    _, _, distinct, mass = _summary(begin, end, histogram, touched, n_touched)
+    if kind == RATIO:
+        present = 0
+        for i in range(begin, end):
+            present += rules.total[i] > 0
+        if distinct < present:
+            return False
+    for j in range(n_touched):
+        i = touched[j]
+        if begin <= i < end:
+            here, there = histogram[i], rules.total[i]
+            if there == 0:
+                return False
+            if kind == LOG_GAIN:
+                if not _log_gain_holds(here, mass, there, table):
+                    return False
+            elif not _times_at_most(here, table, a, b, there, mass):
+                return False
+            if kind == RATIO and not _times_at_most(there, mass, a, b, here, table):
+                return False
+    return True
+
+
+@inner_kernel
+def _times_at_most(p, q, a, b, r, s):
+    """``p * q <= (a / b) * r * s`` for a >= b; never true where it is not."""
+    if p > SAFE // q or r > SAFE // s:
+        return np.float64(p) * q <= np.float64(r) * s * a / b * (1 - MARGIN)
+    right = r * s
+    if right // b > SAFE // a:
+        return True  # more than any left side
+    return p * q <= right // b * a + right % b * a // b
+
+
+@inner_kernel
+def _log_gain_holds(here, mass, there, table):
+    """``q <= p * (1 - ln p)``; what gains nothing passes without a logarithm."""
+    if np.float64(here) * table * (1 + MARGIN) <= np.float64(there) * mass:
+        return True
+    if here <= SAFE // table and there <= SAFE // mass and here * table <= there * mass:
+        return True
+    limit = 1 + np.log(table / there)
+    return np.float64(here) * table <= np.float64(there) * mass * limit * (1 - MARGIN)
 
 
 @kernel

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from shoal.errors import PolicyError
+from shoal.errors import PolicyError, did_you_mean
 
 if TYPE_CHECKING:
     from shoal.methods.base import Method
@@ -18,6 +18,7 @@ METHODS = {
     "anatomy": "shoal.methods.anatomy:Anatomy",
     "attributes": "shoal.methods.attributes:Attributes",
     "best": "shoal.methods.best.method:Best",
+    "blind": "shoal.methods.blind.method:Blind",
     "bsgi": "shoal.methods.bsgi:BSGI",
     "butterfly": "shoal.methods.butterfly.method:Butterfly",
     "cover": "shoal.methods.cover:Cover",
@@ -39,7 +40,8 @@ def get_method(name: str) -> Method[Any]:
     """The method registered as `name`; an unknown name lists the valid ones."""
     if name not in METHODS:
         known = ", ".join(sorted(METHODS))
-        raise PolicyError(f"method: expected one of {known}; got {name!r}")
+        hint = did_you_mean(name, METHODS)
+        raise PolicyError(f"method: expected one of {known}; got {name!r}{hint}")
     method: Method[Any] = load(METHODS[name])()
     return method
 

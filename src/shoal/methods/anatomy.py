@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.encoding.exempt import as_one, told_apart
 from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.errors import InfeasibleError
 from shoal.kernels.anatomy.buckets import draw_groups
 from shoal.kernels.grouping import sort_by_id
 from shoal.methods.base import Method, Options, Outcome, Run
-from shoal.models import Model
+from shoal.models import ClassHistograms, Model
 
 __all__ = ["Anatomy"]
 
@@ -39,6 +40,7 @@ class Anatomy(Method[Options]):
     unique_groups = True
     one_sensitive = True
     publishes_apart = True
+    looks_at = "sensitive values, drawn at random"
 
     def refusal(
         self, models: Sequence[Model], options: Options | None = None, **asked: Any
@@ -53,14 +55,28 @@ class Anatomy(Method[Options]):
         self, table: EncodedTable, models: Sequence[Model], options: Options, run: Run
     ) -> Outcome:
         """Draw groups of l records with l different values."""
-        codes = table.sensitive_codes[0]
-        diversity = max(model.smallest_class for model in models)
-        groups, residual = draw(codes, table.sensitive[0].size, diversity, run.seed)
+        apart = all(model.size_and_cap for model in models)
+        ((codes, size),) = told_apart(table) if apart else as_one(table)
+        diversity = max(_different_values(model, size) for model in models)
+        groups, residual = draw(codes, size, diversity, run.seed)
         return Outcome(
             Recoding.single(Partition.single_records(table.n), len(table.qi)),
             facts={"l": diversity, "residual_records": residual},
             separated=Partition.from_group_ids(groups),
         )
+
+
+def _different_values(model: Model, domain: int) -> int:
+    """How many values, each once, satisfy a model: l, or more where recursive (c, l) has c <= 1."""
+    for count in range(model.smallest_class, domain + 1):
+        once = np.ones(count, dtype=np.int64)
+        group = ClassHistograms(
+            sizes=np.array([count]), offsets=np.array([0, count]), values=np.arange(count),
+            counts=once, domain=domain,
+        )  # fmt: skip
+        if model.holds(group).all():
+            return count
+    raise InfeasibleError(f"anatomy: no group of different values satisfies {model}")
 
 
 def draw(

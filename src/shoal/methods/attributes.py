@@ -17,9 +17,13 @@ from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
+from shoal.clock import NO_LIMIT, Limit
 from shoal.encoding.classes import class_ids, first_of_each
+from shoal.encoding.codebook import Attribute
 from shoal.encoding.table import Domain, EncodedTable, Partition, Recoding
+from shoal.errors import PolicyError
 from shoal.kernels.attributes.lattice import (
     agreements,
     forbid_small,
@@ -27,11 +31,14 @@ from shoal.kernels.attributes.lattice import (
     next_allowed,
     subset_sums,
 )
-from shoal.methods.base import Method, Options, Outcome, Run
+from shoal.kernels.random import seed_words
+from shoal.methods.base import AMONG_EQUALS, Method, Options, Outcome, Run
+from shoal.methods.leaving_out import Fit, least_within, proof_within, recoding_at
+from shoal.methods.levels import AttributeLevels
 from shoal.models import TableModels, needs_sensitive, satisfied_classes
 from shoal.models.base import Model
 
-__all__ = ["Attributes", "Found", "fewest_suppressed"]
+__all__ = ["Attributes", "AttributesOptions", "Found", "fewest_suppressed"]
 
 LARGEST_LATTICE = 22
 """Attributes up to which every set gets a flag: four million of them."""
@@ -48,9 +55,18 @@ class Found:
 
     kept: tuple[int, ...]
     tests: int
+    hoped: tuple[int, ...] | None = None
+    """Where the time was up: the best set that nothing speaks against yet. None is better."""
 
 
-class Attributes(Method[Options]):
+class AttributesOptions(Options):
+    """Options of `attributes`."""
+
+    time_limit: float = Field(default=60.0, gt=0, allow_inf_nan=False)
+    """Seconds after which the search stops, with a set that serves and what is proven by then."""
+
+
+class Attributes(Method[AttributesOptions]):
     """The least set of attributes to suppress, found exactly."""
 
     name = "attributes"
@@ -58,18 +74,21 @@ class Attributes(Method[Options]):
     promise = (
         "Every model holds in every class of the attributes that are kept as they are. No smaller "
         "set of suppressed attributes would do, nor one of less weight where weights are given; "
-        "of equally good ones that with the fewest different values lost."
+        "of equally good ones that with the fewest different values lost. If the time is up "
+        "before that is proven, the release says what is."
     )
-    options = Options
+    options = AttributesOptions
+    drawn = AMONG_EQUALS
     recodings = ("suppress",)
     grows_classes = True
     keeps_parts = True
 
     def run(
-        self, table: EncodedTable, models: Sequence[Model], options: Options, run: Run
+        self, table: EncodedTable, models: Sequence[Model], options: AttributesOptions, run: Run
     ) -> Outcome:
         """See `Method.run`."""
-        found = fewest_suppressed(table, models)
+        limit = Limit.after(options.time_limit)
+        found = fewest_suppressed(table, models, limit, run.seed)
         ids, _ = class_ids(table.columns(found.kept), table.n)
         partition = Partition.from_group_ids(ids)
         domains = tuple(
@@ -83,24 +102,76 @@ class Attributes(Method[Options]):
             "kept": [names[a] for a in found.kept],
             "tests": found.tests,
         }
-        return Outcome(recoding, facts, proof=_proof(table, models, suppressed))
+        return Outcome(recoding, facts, proof=_proof(table, models, found))
+
+    def leave_out(
+        self,
+        table: EncodedTable,
+        models: Sequence[Model],
+        options: Options,
+        run: Run,
+        most: int,
+        fit: Fit | None,
+    ) -> tuple[Integers, Outcome]:
+        """See `Method.leave_out`."""
+        if len(table.qi) > LARGEST_LATTICE:
+            raise PolicyError(
+                f"method attributes: with max_suppressed, expected at most {LARGEST_LATTICE} "
+                f"quasi-identifiers; got {len(table.qi)}"
+            )
+        exact_or_nothing = [_two_levels(*each) for each in zip(table.qi, table.counts, strict=True)]
+        found = least_within(table, models, exact_or_nothing, most, fit, run.progress)
+        rest = table.take(found.kept)
+        names = [c.name for c in table.qi]
+        facts = {
+            "suppressed": [name for name, at in zip(names, found.node, strict=True) if at],
+            "kept": [name for name, at in zip(names, found.node, strict=True) if not at],
+            "tests": found.asked,
+        }
+        proof = proof_within("choice of attributes to suppress", models, fit)
+        return found.kept, Outcome(recoding_at(rest, exact_or_nothing, found.node), facts, proof)
 
 
-def fewest_suppressed(table: EncodedTable, models: Sequence[Model]) -> Found:
+def fewest_suppressed(
+    table: EncodedTable, models: Sequence[Model], limit: Limit = NO_LIMIT, seed: int = 0
+) -> Found:
     """The attributes to keep so that the least is suppressed and every class passes.
 
     The least is the sum of the weights; among equal sums the fewest different
-    values of suppressed attributes; then the attributes that come first are kept.
+    values of suppressed attributes; then the seed decides.
     A class that passes must still pass with more records (`Method.grows_classes`).
+    When the limit has passed, a set is returned to which no attribute can be added, and with
+    it the best one that was still hoped for.
     """
     evidence = Evidence(table, models)
-    bundles = {b[0]: b for b in _bundles(table) if not evidence.against(b[:1])}
+    bundles = {
+        b[0]: b for b in _in_drawn_order(_bundles(table), seed) if not evidence.against(b[:1])
+    }
     free = [a for bundle in bundles.values() for a in bundle]
     prizes = _prizes([table.qi[a].weight for a in free], [table.qi[a].size for a in free])
     prize = dict(zip(free, prizes, strict=True))
     search = _lattice if len(bundles) <= LARGEST_LATTICE else _hitting_sets
-    kept = search(evidence, tuple(bundles), [sum(prize[a] for a in b) for b in bundles.values()])
-    return Found(tuple(sorted(a for first in kept for a in bundles[first])), evidence.tests)
+    worth = [sum(prize[a] for a in b) for b in bundles.values()]
+    best, proven = search(evidence, tuple(bundles), worth, limit, seed)
+
+    def unbundled(firsts: Sequence[int]) -> tuple[int, ...]:
+        return tuple(sorted(a for first in firsts for a in bundles[first]))
+
+    if proven:
+        return Found(unbundled(best), evidence.tests)
+    kept = _one_by_one(evidence, tuple(bundles), worth)
+    return Found(unbundled(kept), evidence.tests, hoped=unbundled(best))
+
+
+def _one_by_one(
+    evidence: Evidence, free: tuple[int, ...], prizes: Sequence[int]
+) -> tuple[int, ...]:
+    """A set to which none can be added: the most worth keeping first."""
+    kept: tuple[int, ...] = ()
+    for _, a in sorted(zip(prizes, free, strict=True), reverse=True):
+        if not evidence.against((*kept, a)):
+            kept = (*kept, a)
+    return kept
 
 
 class Evidence:
@@ -185,8 +256,17 @@ class Evidence:
         return not self.asked.satisfied_by(rows)
 
 
-def _lattice(evidence: Evidence, free: tuple[int, ...], prizes: Sequence[int]) -> tuple[int, ...]:
-    """Best set by a flag for every set, from the most worth keeping to the first that passes."""
+def _lattice(
+    evidence: Evidence,
+    free: tuple[int, ...],
+    prizes: Sequence[int],
+    limit: Limit = NO_LIMIT,
+    seed: int = 0,
+) -> tuple[tuple[int, ...], bool]:
+    """Best set by a flag for every set, from the most worth keeping to the first that passes.
+
+    And whether it does: when the limit has passed it is the first that is not refuted.
+    """
     allowed = np.ones(1 << len(free), dtype=np.bool_)
     order = np.argsort(-subset_sums(prizes), kind="stable")
     columns = np.ascontiguousarray(evidence.codes[:, list(free)].T)
@@ -194,11 +274,12 @@ def _lattice(evidence: Evidence, free: tuple[int, ...], prizes: Sequence[int]) -
     masks, counts = np.empty(len(weight), np.int32), np.empty(len(allowed), np.int32)
     place = 0
     while True:
-        mask = int(order[place])
-        kept = _members(mask, free)
+        kept = _members(int(order[place]), free)
+        if limit.up:
+            return kept, False
         witnesses = evidence.against(kept)
         if not witnesses:
-            return kept
+            return kept, True
         for point, for_size in witnesses:
             if for_size:
                 agreements(columns, point, weight, masks, counts)
@@ -211,15 +292,24 @@ def _lattice(evidence: Evidence, free: tuple[int, ...], prizes: Sequence[int]) -
 
 
 def _hitting_sets(
-    evidence: Evidence, free: tuple[int, ...], prizes: Sequence[int]
-) -> tuple[int, ...]:
-    """Best set by integer programmes: suppress the cheapest that hits all known conflicts."""
+    evidence: Evidence,
+    free: tuple[int, ...],
+    prizes: Sequence[int],
+    limit: Limit = NO_LIMIT,
+    seed: int = 0,
+) -> tuple[tuple[int, ...], bool]:
+    """Best set by integer programmes: suppress the cheapest that hits all known conflicts.
+
+    And whether it passes: when the limit has passed it is the best for the conflicts known.
+    """
     from scipy.optimize import LinearConstraint, milp
 
     conflicts: dict[tuple[int, ...], None] = {}
     kept = free
-    shuffle = np.random.default_rng(0).permutation
+    shuffle = np.random.default_rng(seed).permutation
     while witnesses := evidence.against(kept):
+        if limit.up:
+            return kept, False
         for point, _ in witnesses:
             conflicts[evidence.conflict(kept, point)] = None
             conflicts[evidence.conflict(kept, point, shuffle(kept).tolist())] = None
@@ -229,11 +319,13 @@ def _hitting_sets(
             integrality=np.ones(len(free)),
             bounds=(0, 1),
             constraints=LinearConstraint(rows, lb=1),
-            options={"mip_rel_gap": 0},
+            options={"mip_rel_gap": 0, "time_limit": limit.left},
         )
+        if not solved.success and limit.up:
+            return kept, False
         assert solved.success
         kept = tuple(a for a, hit in zip(free, solved.x, strict=True) if hit < 0.5)
-    return kept
+    return kept, True
 
 
 def _bundles(table: EncodedTable) -> list[tuple[int, ...]]:
@@ -243,6 +335,12 @@ def _bundles(table: EncodedTable) -> list[tuple[int, ...]]:
         division = class_ids(table.columns([a]), table.n)[0].astype(np.int32).tobytes()
         bundles[division] = (*bundles.get(division, ()), a)
     return list(bundles.values())
+
+
+def _in_drawn_order(bundles: list[tuple[int, ...]], seed: int) -> list[tuple[int, ...]]:
+    """Bundles in an order that the seed gives them: of equally good ones the first are kept."""
+    drawn = np.random.default_rng(seed_words(seed, "attributes")).permutation(len(bundles))
+    return [bundles[number] for number in drawn]
 
 
 def _all(parts: Sequence[NDArray[np.bool_]], n: int) -> NDArray[np.bool_]:
@@ -271,16 +369,31 @@ def _prizes(weights: Sequence[float], sizes: Sequence[int]) -> list[int]:
     return [w * above + size for w, size in zip(whole, sizes, strict=True)]
 
 
+def _two_levels(column: Attribute, counts: Integers) -> AttributeLevels:
+    """Every value as it is, or none."""
+    size = column.size
+    exact, nothing = np.arange(size, dtype=np.int32), np.zeros(size, dtype=np.int32)
+    blocks = (exact, nothing) if size > 1 else (exact,)
+    return AttributeLevels(tuple(range(len(blocks))), blocks)
+
+
 def _everything(size: int) -> Domain:
     """Every code is published as the whole range."""
     return Domain(np.zeros(size, dtype=np.int32), np.full(size, size - 1, dtype=np.int32))
 
 
-def _proof(table: EncodedTable, models: Sequence[Model], suppressed: Sequence[str]) -> str:
+def _proof(table: EncodedTable, models: Sequence[Model], found: Found) -> str:
+    """What is proven of the attributes that are suppressed, in a sentence."""
     asked = " and ".join(map(str, models))
+    suppressed = [a for a in range(len(table.qi)) if a not in found.kept]
     if not suppressed:
         return f"nothing is suppressed: the table satisfies {asked} as it is"
+    hoped = found.kept if found.hoped is None else found.hoped
+    least = [a for a in range(len(table.qi)) if a not in hoped]
     if len({c.weight for c in table.qi}) > 1:
-        weight = sum(c.weight for c in table.qi if c.name in suppressed)
-        return f"no set of suppressed attributes of less weight ({weight:g}) satisfies {asked}"
-    return f"no release that suppresses fewer attributes ({len(suppressed)}) satisfies {asked}"
+        proven, here = (sum(table.qi[a].weight for a in some) for some in (least, suppressed))
+        words = f"no set of suppressed attributes of less weight ({proven:g}) satisfies {asked}"
+    else:
+        proven, here = float(len(least)), float(len(suppressed))
+        words = f"no release that suppresses fewer attributes ({proven:g}) satisfies {asked}"
+    return words if proven == here else f"{words}; the time was up, and this one has {here:g}"

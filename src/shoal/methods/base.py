@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.errors import PolicyError
 from shoal.methods import get_method, methods_where
 from shoal.methods.sparseness import hardly_repeats
-from shoal.models import View, union_closed, whole_table_only
+from shoal.models import View, needs_sensitive, union_closed, whole_table_only
 from shoal.models.base import Model
 
-__all__ = ["Method", "Options", "Outcome", "Run", "Watcher"]
+__all__ = ["AMONG_EQUALS", "QI_ONLY", "Method", "Options", "Outcome", "Run", "Watcher"]
+
+AMONG_EQUALS = "which of equally good groupings"
+"""What the seed decides where a method publishes the best there is: next to nothing."""
+
+QI_ONLY = "quasi-identifiers"
+"""What grouping looks at where no model is about sensitive values."""
 
 
 class Options(BaseModel):
@@ -84,11 +92,16 @@ class Method(ABC, Generic[OptionsT]):
     """Whether it can promise models that look at all groups at once (unique distinct l)."""
     grows_classes: ClassVar[bool] = False
     """Whether it relies on models that a class keeps as it grows."""
+    takes_exempt: ClassVar[bool] = True
+    """Whether it knows of values that are not sensitive."""
     one_sensitive: ClassVar[bool] = False
     """Whether it takes a single sensitive column only, and no person column."""
 
+    exact: ClassVar[bool] = False
+    """Whether what it refuses does not exist, so that nothing else may take its place."""
     anytime: ClassVar[bool] = False
-    """Whether it searches as long as `Run.effort` and `Run.seconds` say."""
+    """Whether, with its default options, it searches as long as `Run.effort` and `Run.seconds`
+    say; `searches` says it for others."""
     default: ClassVar[bool] = False
     """Whether it is taken where no method is named and it can do what is asked."""
     for_readers: ClassVar[bool] = False
@@ -104,6 +117,12 @@ class Method(ABC, Generic[OptionsT]):
     """Whether it stars a residue of records, and so cannot divide the residue of another."""
     keeps_parts: ClassVar[bool] = False
     """Whether, where it suppresses, it keeps parts of records that few others share."""
+    looks_at: ClassVar[str] = "quasi-identifiers and sensitive values"
+    """What decides who is grouped with whom where models are about sensitive values."""
+    always_looks: ClassVar[bool] = False
+    """Whether sensitive values decide even where no model is about them: a score, or an order."""
+    drawn: ClassVar[str] = "who is grouped with whom"
+    """What the secret seed decides, so that whoever knows all other records cannot replay it."""
     inner_option: ClassVar[str | None] = None
     """The option that names another method to work inside this one."""
 
@@ -121,6 +140,14 @@ class Method(ABC, Generic[OptionsT]):
         """The method that its options put inside this one."""
         assert self.inner_option is not None
         return get_method(getattr(options, self.inner_option))
+
+    def searches(self, options: OptionsT) -> bool:
+        """Whether it takes an effort or a time."""
+        return self.anytime
+
+    def looked_at(self, models: Sequence[Model], options: OptionsT) -> str:
+        """What decided who is grouped with whom: public, so that readers know what it may tell."""
+        return self.looks_at if self.always_looks or needs_sensitive(models) else QI_ONLY
 
     def parse_options(self, settings: Mapping[str, Any]) -> OptionsT:
         """Its options from a policy's settings; what is wrong with them is a `PolicyError`."""
@@ -183,6 +210,29 @@ class Method(ABC, Generic[OptionsT]):
         """What the user should know before the work starts, one line each."""
         starves = table.qi[0].suppressed and not self.keeps_parts
         return hardly_repeats(table, models) if starves else ()
+
+    def leaves_out(self, options: OptionsT) -> bool:
+        """Whether records are left out whatever that loses, because its options ask for it.
+
+        The policy must allow some then (`max_suppressed`), and `leave_out` has the last word.
+        """
+        return False
+
+    def leave_out(
+        self,
+        table: EncodedTable,
+        models: Sequence[Model],
+        options: OptionsT,
+        run: Run,
+        most: int,
+        fit: Callable[[NDArray[np.int64]], bool] | None,
+    ) -> tuple[NDArray[np.int64], Outcome] | None:
+        """The records to keep and their groups, by a method that chooses both at once.
+
+        At most `most` records are left out; where they are released as a class of stars, `fit`
+        says which may be one. None: the method looks for none, and outliers are found for it.
+        """
+        return None
 
     @abstractmethod
     def run(

@@ -24,7 +24,7 @@ are merged, or the release is refused where the model wants values not to repeat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -32,10 +32,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from shoal.encoding.classes import class_ids
-from shoal.encoding.recode import recode
+from shoal.encoding.exempt import as_one, told_apart
 from shoal.encoding.table import EncodedTable, Partition, Recoding
-from shoal.errors import InfeasibleError
+from shoal.errors import InfeasibleError, NotFoundError, PolicyError, ShoalError
 from shoal.kernels.bsgi.block import (
     Block,
     group_near,
@@ -47,29 +46,36 @@ from shoal.kernels.bsgi.block import (
     place_all,
     points_of,
 )
-from shoal.kernels.bsgi.index import new_box
-from shoal.kernels.bsgi.unite import crowded, persons_of, unite
 from shoal.kernels.grouping import dense_ids
+from shoal.kernels.random import random_state
 from shoal.kernels.threads import on_threads
 from shoal.methods.base import Method, Options, Outcome, Run
-from shoal.methods.hilbert import curve_of
+from shoal.methods.crowds import without_crowds
+from shoal.methods.curve import DRAWS, cut_into, drawn_curve
+from shoal.methods.differing import settle
 from shoal.methods.merging import merge_along
+from shoal.methods.windows import WINDOW, exchanging, window_cuts
 from shoal.metrics.loss import gcp
-from shoal.models import Model, satisfied_classes, whole_table_only
+from shoal.models import Model, whole_table_only
 
-__all__ = ["BSGI", "BSGIOptions", "First", "Search", "Select"]
+__all__ = ["BSGI", "BSGIOptions", "First", "Residual", "Search", "Select"]
 
 Search = Literal["exact", "window"]
 Select = Literal["near", "largest"]
 First = Literal["outermost", "curve", "random"]
+Residual = Literal["incorporate", "suppress"]
 Ids = NDArray[np.int64]
 
+LUCK = 0.05
+"""Farther from the middle by so much at most, in losses of an attribute, by lot: who begins a
+group would otherwise follow from the records alone."""
 LARGE = 50_000
 """Longer tables are searched window by window, unless told otherwise."""
-ROUNDS = 8
-"""How often groups of crowded classes are united with others."""
-WINDOW = 16_384
-"""Records of a window along the curve, or more where it would not be eligible."""
+STRETCH = 64
+"""Records that a good curve keeps together for windows: by 8 of them one in four loses 15% more."""
+LONGEST = 2 * WINDOW
+"""Of a longer window members change places part by part, so that all cores can share the work.
+(ACS, 100,000 records, l = 8: 0.1564 instead of 0.1583, for 7.0 instead of 6.1 CPU seconds.)"""
 
 
 class BSGIOptions(Options):
@@ -80,12 +86,15 @@ class BSGIOptions(Options):
     curve (window): faster, a few percent more loss. Default: window from 50,000 records on."""
     select: Select = "near"
     """A group is of the nearest records with different values (near), or of one record of each
-    of the l most frequent values (largest: the paper's Max-l). Near loses far less."""
+    of the l most frequent values (largest). Near loses far less."""
     first: First | None = None
     """Who begins a group: the record farthest from the middle (outermost), the next along the
-    curve, or a random one. Default: outermost; random, as in the paper, for select = largest."""
+    curve, or a random one. Default: outermost; random for select = largest."""
     swaps: int = Field(default=1, ge=0)
     """Rounds in which members of different groups change places where that lowers the loss."""
+    residual: Residual = "incorporate"
+    """Records that no group of l has room for join one without their value (incorporate), or are
+    not released (suppress; `max_suppressed` must allow them)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +131,7 @@ class BSGI(Method[BSGIOptions]):
     """
 
     name = "bsgi"
-    summary = "Groups the nearest records of l different sensitive values; the lowest loss for l."
+    summary = "Groups the nearest records of l different sensitive values; much less loss for l."
     promise = (
         "Every group has l records, or a few more, that differ in every sensitive column and are "
         "of different persons: unique distinct l-diversity, which implies the other readings. "
@@ -133,17 +142,49 @@ class BSGI(Method[BSGIOptions]):
     unique_groups = True
     default = True
 
+    def leaves_out(self, options: BSGIOptions) -> bool:
+        """Where residual records are suppressed."""
+        return options.residual == "suppress"
+
+    def leave_out(
+        self,
+        table: EncodedTable,
+        models: Sequence[Model],
+        options: BSGIOptions,
+        run: Run,
+        most: int,
+        fit: Callable[[Ids], bool] | None,
+    ) -> tuple[Ids, Outcome] | None:
+        """See `Method.leave_out`: the records that are in no group of l, and groups of the rest."""
+        if not self.leaves_out(options) or not table.qi:
+            return None
+        search, order = self._along(table, options, run)
+        task = _tasks(table, models, order)[0]
+        left = _selected_best(task, search, options, run).left
+        if len(left) > most:
+            raise PolicyError(
+                f"method bsgi: residual = suppress: up to l - 1 = {task.l - 1} records (more with "
+                f"several sensitive columns) may be left over; max_suppressed allows {most:,} here"
+            )
+        if len(left) and fit is not None and not fit(np.sort(order[left])):
+            raise PolicyError(
+                "method bsgi: residual = suppress: the few records that are left over are no "
+                "class of stars; choose suppress_by = drop"
+            )
+        rows = np.sort(np.delete(order, left))
+        return rows, self.run(table.take(rows), models, options, run)
+
     def run(
         self, table: EncodedTable, models: Sequence[Model], options: BSGIOptions, run: Run
     ) -> Outcome:
         """See `Method.run`."""
         if not table.qi:  # nothing tells records apart
             return Outcome(Recoding.single(Partition.whole(table.n), 0))
-        order = curve_of(table).order
-        search = options.search or ("window" if table.n > LARGE else "exact")
+        search, order = self._along(table, options, run)
         tasks = _tasks(table, models, order)
         found = [_grouped(task, search, options, run) for task in tasks]
-        _refuse_what_is_left(tasks[0], found[0], models)
+        if whole_table_only(models):
+            found[0] = _settled(tasks[0], found[0], models, run.seed)
         partitions = [_partition(f, order) for f in found]
         merged = [
             _merged_as_asked(table, models, task, f, p)
@@ -157,6 +198,13 @@ class BSGI(Method[BSGIOptions]):
             "merged_groups": partitions[best].groups - merged[best].groups,
         }
         return Outcome(Recoding.single(merged[best], len(table.qi)), facts)
+
+    def _along(self, table: EncodedTable, options: BSGIOptions, run: Run) -> tuple[Search, Ids]:
+        """How near records are looked for, and the records along the curve."""
+        search = options.search or ("window" if table.n > LARGE else "exact")
+        # where the whole table is searched the curve decides no more than ties
+        draws = DRAWS if search == "window" else 1
+        return search, drawn_curve(table, run.seed, cut_into(STRETCH), draws).order
 
 
 def _implied(models: Sequence[Model], task: _Task) -> bool:
@@ -173,23 +221,26 @@ def _tasks(table: EncodedTable, models: Sequence[Model], order: Ids) -> list[_Ta
     """Groups of different values, or of nearest records, or both to choose from."""
     asked = max([1, *(m.values_enough or 1 for m in models)])
     least = max([1, *(m.smallest_class for m in models)])
-    different = _task(table, order, True, asked)
+    different = _task(table, order, True, asked, all(m.size_and_cap for m in models))
     if asked > 1 and (whole_table_only(models) or _implied(models, different)):
         return [different]
     nearest = _task(table, order, False, least)
     return [nearest] if asked == 1 or different.l == 1 else [different, nearest]
 
 
-def _task(table: EncodedTable, order: Ids, different: bool, l: int) -> _Task:
+def _task(table: EncodedTable, order: Ids, different: bool, l: int, apart: bool = True) -> _Task:
     """Groups of l persons, and of l different values in every sensitive column if so asked.
+
+    Exempt values are no value in common, if they may be told `apart`; else they are one.
 
     A column with a value too frequent for that lowers l: merging does the rest, as the
     value may repeat then.
     """
     columns = []
     if different:
-        named = zip(table.sensitive, table.sensitive_codes, strict=True)
-        columns = [(attribute.name, codes) for attribute, codes in named]
+        dealt_out = told_apart(table) if apart else as_one(table)
+        named = zip(table.sensitive, dealt_out, strict=True)
+        columns = [(attribute.name, codes) for attribute, (codes, _) in named]
     if table.person is not None:
         _, person = np.unique(table.person, return_inverse=True)
         columns.append(("their persons", person.astype(np.int32)))
@@ -205,7 +256,12 @@ def _task(table: EncodedTable, order: Ids, different: bool, l: int) -> _Task:
 
 
 def _grouped(task: _Task, search: Search, options: BSGIOptions, run: Run) -> _Found:
-    """Select, group, incorporate; once more, with others first, if many records were left."""
+    """Select, group, incorporate."""
+    return _incorporated(task, _selected_best(task, search, options, run))
+
+
+def _selected_best(task: _Task, search: Search, options: BSGIOptions, run: Run) -> _Found:
+    """Select and group; once more, with others first, if many records were left."""
     wanted = options.first or ("outermost" if options.select == "near" else "random")
     others: tuple[First, ...] = ("random", "curve", "outermost")
     best: _Found | None = None
@@ -216,7 +272,7 @@ def _grouped(task: _Task, search: Search, options: BSGIOptions, run: Run) -> _Fo
         if len(best.left) == task.block.n % task.l:  # as few as there can be
             break
     assert best is not None
-    return _incorporated(task, best)
+    return best
 
 
 def _incorporated(task: _Task, found: _Found) -> _Found:
@@ -239,10 +295,20 @@ def _selected(task: _Task, search: Search, options: BSGIOptions, run: Run) -> _F
 
     def group(begin: int, end: int) -> tuple[Ids, int]:
         nonlocal done
-        found = group_block(block.take(slice(begin, end)), l, options, (run.seed, begin))
+        found = _drafted(block.take(slice(begin, end)), l, options, (run.seed, begin))
         done += end - begin
-        run.progress(done, block.n)
+        run.progress(done, 3 * block.n)
         return found
+
+    def exchange(rows: Ids) -> None:
+        nonlocal done
+        own = groups[rows]
+        numbers, own[own >= 0] = np.unique(own[own >= 0], return_inverse=True)
+        improve(block.take(rows), own, len(numbers), l, options.swaps)
+        inside = own >= 0
+        groups[rows[inside]] = numbers[own[inside]]  # nobody else has these groups
+        done += len(rows)
+        run.progress(done, 3 * block.n)
 
     parts = on_threads(group, cuts[:-1], cuts[1:])
     groups = np.full(block.n, -1, dtype=np.int64)
@@ -250,6 +316,9 @@ def _selected(task: _Task, search: Search, options: BSGIOptions, run: Run) -> _F
     for begin, (part, more) in zip(cuts[:-1], parts, strict=True):
         groups[begin : begin + len(part)] = np.where(part < 0, -1, part + count)
         count += more
+    most = LONGEST if search == "window" else block.n
+    for member in (l // 2, 0):
+        on_threads(exchange, exchanging(groups, cuts, l, most, member))
     count = _second_chance(block, l, options, run.seed, groups, count)
     return _Found(groups, count, np.flatnonzero(groups < 0))
 
@@ -267,66 +336,79 @@ def _second_chance(
     return count
 
 
-def window_cuts(block: Block, l: int, size: int = WINDOW) -> list[int]:
-    """Where the windows along the curve begin and end: eligible ones of about `size` records.
-
-    All but the last have a multiple of l records, so that nobody is left over in them.
-    """
-    cuts = [0]
-    step = max(l, size // l * l)
-    for end in range(step, block.n - step // 2, step):
-        if _eligible(block.codes[:, cuts[-1] : end], l):
-            cuts.append(end)
-    while len(cuts) > 1 and not _eligible(block.codes[:, cuts[-1] :], l):
-        cuts.pop()
-    return [*cuts, block.n]
-
-
-def _eligible(columns: NDArray[np.int32], l: int) -> bool:
-    """Whether no value is more frequent than 1/l in any column, (S, n)."""
-    return all(l * int(np.bincount(codes).max()) <= len(codes) for codes in columns)
-
-
 def group_block(
     block: Block, l: int, options: BSGIOptions, seed: tuple[int, int]
 ) -> tuple[Ids, int]:
     """Group of each record of a block, -1 where it has none, and the number of groups."""
-    queue = turns(block, options.first or "outermost", seed)
-    if options.select == "near":
-        groups, count = group_near(block, l, queue)
-    else:
-        groups, count = group_planned(block, queue, max_l_plan(block.codes[0], block.sizes[0], l))
+    groups, count = _drafted(block, l, options, seed)
     improve(block, groups, count, l, options.swaps)
     return groups, count
+
+
+def _drafted(block: Block, l: int, options: BSGIOptions, seed: tuple[int, int]) -> tuple[Ids, int]:
+    """The same, before members change places."""
+    queue = turns(block, options.first or "outermost", seed)
+    if options.select == "near":
+        drafted: tuple[Ids, int] = group_near(block, l, queue)
+    else:
+        drafted = group_planned(block, queue, _plan(block, l, seed))
+    return drafted
+
+
+def _plan(block: Block, l: int, seed: tuple[int, int]) -> NDArray[np.int32]:
+    """Values of each group by Max-l; of equally frequent ones those that the seed draws."""
+    plan: NDArray[np.int32] = max_l_plan(block.codes[0], block.sizes[0], l, random_state(*seed))
+    return plan
 
 
 def turns(block: Block, first: First, seed: tuple[int, int]) -> NDArray[np.int32]:
     """Records in the order in which they are asked to begin a group."""
     if first == "outermost":
-        order: NDArray[np.int32] = outermost_first(block)
+        luck = np.random.default_rng(seed).random(block.n)
+        order: NDArray[np.int32] = outermost_first(block, LUCK * luck)
         return order
     if first == "random":
         return np.random.default_rng(seed).permutation(block.n).astype(np.int32)
     return np.arange(block.n, dtype=np.int32)
 
 
-def _refuse_what_is_left(task: _Task, found: _Found, models: Sequence[Model]) -> None:
-    """Unique distinct l-diversity allows for fewer than l residual records, and no repeats."""
-    for model in whole_table_only(models):
-        asked = model.values_enough or 1
-        enough = task.l >= asked
-        residual = task.block.n - found.count * task.l
-        if enough and residual < task.l and (found.groups >= 0).all():
-            continue
-        among = task.block.codes[:, found.left] if enough else task.block.codes
-        most = [int(np.bincount(codes).max()) for codes in among]
-        blocking = task.names[int(np.argmax(most))]
-        raise InfeasibleError(
-            f"method bsgi: expected groups of {asked} records that differ in "
-            f"{' and '.join(task.names)} at once; got {residual} records that no such "
-            f"group was found for, blocked by {blocking}: ask for a smaller l, or for "
-            "l_reading = frequency, which lets values repeat"
-        )
+def _settled(task: _Task, found: _Found, models: Sequence[Model], seed: int) -> _Found:
+    """Groups that unique distinct l-diversity allows: fewer than l residual records, no repeats.
+
+    Raises
+    ------
+    InfeasibleError, NotFoundError
+        There are none, or none were found.
+    """
+    asked = max(m.values_enough or 1 for m in whole_table_only(models))
+    count = task.block.n // task.l
+    proven = task.l < asked  # a value is too frequent
+    if not proven:
+        if found.count == count and (found.groups >= 0).all():
+            return found
+        settled = settle(task.block.codes, found.groups, found.count, task.l, seed)
+        if settled.groups is not None:
+            return replace(found, groups=settled.groups, count=count)
+        proven = settled.proven
+    raise _nobody_differs(task, found, asked, proven)
+
+
+def _nobody_differs(task: _Task, found: _Found, asked: int, proven: bool) -> ShoalError:
+    """That there are no groups, or none were found, and which column is in the way."""
+    among = task.block.codes if task.l < asked else task.block.codes[:, found.left]
+    most = [int(np.bincount(codes).max()) for codes in among]
+    wanted = f"groups of {asked} records that differ in {' and '.join(task.names)} at once"
+    go_on = (
+        f"blocked by {task.names[int(np.argmax(most))]}: ask for a smaller l, or for "
+        "l_reading = frequency, which lets values repeat"
+    )
+    if proven:
+        return InfeasibleError(f"method bsgi: expected {wanted}; there are none, {go_on}")
+    residual = task.block.n - found.count * task.l
+    return NotFoundError(
+        f"method bsgi: expected {wanted}; {residual} records are in none that was found, though "
+        f"there may be some, {go_on}; or try another seed"
+    )
 
 
 def _merged_as_asked(
@@ -335,7 +417,7 @@ def _merged_as_asked(
     """The groups, merged where models ask for more than they have."""
     if not _implied(models, task) or (found.groups < 0).any():
         return merge_along(partition, table, models)
-    return partition if table.person is None else _without_crowds(table, partition, models)
+    return partition if table.person is None else without_crowds(table, partition, models)
 
 
 def _partition(found: _Found, order: Ids) -> Partition:
@@ -347,50 +429,3 @@ def _partition(found: _Found, order: Ids) -> Partition:
     dense_ids(ids, numbers)
     along = Partition.from_group_ids(numbers)
     return Partition(order[along.order], along.offsets)
-
-
-def _without_crowds(
-    table: EncodedTable, partition: Partition, models: Sequence[Model]
-) -> Partition:
-    """Unite groups whose released text is that of others, where a person is in several.
-
-    Groups of one text are one class, in which a person counts once: what held in each group
-    can fail there. Such a group is united with a near one of another class. What a few
-    rounds do not settle is left to the pipeline, which merges whole classes.
-    """
-    persons = persons_of(table.person)
-    points = points_of(table, np.arange(table.n))
-    for _ in range(ROUNDS):
-        classes = _classes(table, partition)
-        by_class = _groups_that_fail(table, partition, classes, models)
-        crowds = np.zeros(partition.groups, dtype=np.bool_)
-        seen = np.full(len(persons.start), -1, dtype=np.int64)
-        parts = (partition.order, partition.offsets)
-        crowded(*parts, by_class, classes, persons.of, seen, crowds)
-        partner = np.empty(partition.groups, dtype=np.int64)
-        of = classes[partition.group_ids()]
-        box = new_box(table.costs)
-        if not unite(table.costs, points, box, *parts, classes, of, persons, crowds, partner):
-            break
-        ids = np.empty(table.n, dtype=np.int64)
-        ids[partition.order] = np.repeat(partner, partition.sizes)
-        partition = Partition.from_group_ids(ids)
-    return partition
-
-
-def _classes(table: EncodedTable, partition: Partition) -> Ids:
-    """Class of each group: those with the same released text are one."""
-    recoded = recode(table, Recoding.single(partition, len(table.qi)))
-    texts = [(column.text_of_group, len(column.texts)) for column in recoded]
-    return class_ids(texts, partition.groups)[0]
-
-
-def _groups_that_fail(
-    table: EncodedTable, partition: Partition, classes: Ids, models: Sequence[Model]
-) -> Ids:
-    """Groups of the classes in which a model fails, class by class."""
-    ids = classes[partition.group_ids()]
-    holds = satisfied_classes(table, models, ids)
-    by_class: Ids = np.argsort(classes, kind="stable")
-    fail: Ids = by_class[~holds[classes[by_class]]]
-    return fail

@@ -57,7 +57,7 @@ from shoal.kernels.cover.patterns import cover_by_patterns, least_open, new_patt
 from shoal.kernels.grouping import group_extents
 from shoal.methods import load
 from shoal.methods.base import Method, Options, Outcome, Run
-from shoal.methods.hilbert import curve_of
+from shoal.methods.curve import drawn_curve
 from shoal.methods.merging import merge_along
 from shoal.models import needs_sensitive, union_closed
 from shoal.models.base import Model
@@ -110,9 +110,7 @@ class Cover(Method[CoverOptions]):
     """Greedy cover and Reduce; see the module for what is proven."""
 
     name = "cover"
-    summary = (
-        "Suppresses few cells, provably near the fewest (Meyerson and Williams); exact values."
-    )
+    summary = "Suppresses few cells, provably near the fewest; the others stay exact."
     promise = (
         "Every model holds in every group. With recoding = suppress it says how many times the "
         "fewest possible stars the release has at most; for k-anonymity never more than "
@@ -138,7 +136,10 @@ class Cover(Method[CoverOptions]):
         run.progress(1, 2)
         partition, only_k = covered.partition, True
         if table.person is not None or needs_sensitive(models):
-            partition, only_k = merge_along(_along_curve(partition, table), table, models), False
+            partition, only_k = (
+                merge_along(_along_curve(partition, table, run.seed), table, models),
+                False,
+            )
         run.progress(2, 2)
         facts: dict[str, Any] = {"family": covered.family, "different_rows": covered.points}
         proof = ""
@@ -333,10 +334,10 @@ def _rounded_up(factor: float) -> float:
     return math.ceil(10_000 * factor) / 10_000
 
 
-def _along_curve(partition: Partition, table: EncodedTable) -> Partition:
+def _along_curve(partition: Partition, table: EncodedTable, seed: int) -> Partition:
     """The groups in their order along the Hilbert curve, so that neighbours are similar."""
     rank = np.empty(table.n, dtype=np.int64)
-    rank[curve_of(table).order] = np.arange(table.n)
+    rank[drawn_curve(table, seed).order] = np.arange(table.n)
     ids = partition.group_ids()
     middle = np.bincount(ids, weights=rank) / partition.sizes
     place = np.empty(partition.groups, dtype=np.int64)

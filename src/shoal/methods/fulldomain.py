@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +52,7 @@ from shoal.models import (
     satisfied,
 )
 
-__all__ = ["Search"]
+__all__ = ["PASSES", "Search"]
 
 MOST_POINTS = 20_000_000
 """Points of all frequency sets that are kept to roll others up from."""
@@ -120,22 +121,38 @@ class Search:
 
     def _passes(self, number: int, node: Integers) -> bool:
         """Test one node, from the smallest frequency set below it."""
+        united = self._united(node)
+        passes = bool(united.smallest >= self.test.rules.smallest)
+        keep = united.worth_keeping
+        if keep or (passes and not self.test.by_size):
+            classes = self._rolled(node, united, keep)
+            passes = passes and self.test.accepts(classes)
+        if passes:
+            self.sizes[number] = (int(united.size @ united.size), len(united.size))
+        return passes
+
+    def _united(self, node: Integers) -> _United:
+        """The classes of a node as unions of those of the smallest frequency set below it."""
         self.checked += 1
         source = self.store.below(node)
         ids = np.empty(len(source.size), dtype=np.int64)
         count = number_classes(self.levels, self.tuples, source.example, node, ids)
         size = np.empty(count, dtype=np.int64)
-        large = sum_by_class(ids, source.size, size) >= self.test.rules.smallest
-        keep = count <= WORTH_KEEPING * len(ids)
-        passes = bool(large)
-        if keep or (large and not self.test.by_size):
-            classes = _rolled(source, ids, size, self.test.bearer_count)
-            if keep:
-                self.store.keep(node, classes)
-            passes = passes and self.test.accepts(classes)
-        if passes:
-            self.sizes[number] = (int(size @ size), count)
-        return passes
+        smallest = int(sum_by_class(ids, source.size, size))
+        return _United(source, ids, size, smallest)
+
+    def _rolled(self, node: Integers, united: _United, keep: bool) -> Frequencies:
+        """The frequency set of a node, kept to roll others up from where it is worth it."""
+        classes = _rolled(united.source, united.ids, united.size, self.test.bearer_count)
+        if keep:
+            self.store.keep(node, classes)
+        return classes
+
+    def levels_at(self, number: int) -> tuple[int, ...]:
+        """The levels of all attributes at a node, by its number."""
+        node = np.zeros(self.attributes, dtype=np.int64)
+        node[self.free] = np.unravel_index(number, self.shape)
+        return tuple(int(level) for level in node)
 
     def sizes_of(self, node: Integers) -> tuple[int, int]:
         """DM and number of classes of a minimal node.
@@ -145,6 +162,19 @@ class Search:
         """
         number = int(node[self.free] @ self.lattice.stride)
         return self.sizes[number]
+
+
+class _United(NamedTuple):
+    """Which classes of a frequency set a node unites, and how large they become."""
+
+    source: Frequencies
+    ids: Integers
+    size: Integers
+    smallest: int
+
+    @property
+    def worth_keeping(self) -> bool:
+        return len(self.size) <= WORTH_KEEPING * len(self.ids)
 
 
 class _ClassTest:
@@ -205,6 +235,7 @@ class _ClassTest:
             ordered=column.ordered,
             numbers=column.numbers,
             table=self.totals[s],
+            exempt=column.exempt,
         )
 
 

@@ -9,24 +9,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.encoding.classes import class_ids
-from shoal.encoding.table import EncodedTable, Partition, Recoding
+from shoal.encoding.table import EncodedTable, Partition
 from shoal.errors import PolicyError
-from shoal.methods.base import Method, Options, Outcome, Run
+from shoal.kernels.random import seed_words
+from shoal.methods.base import AMONG_EQUALS, Method, Options, Outcome, Run
 from shoal.methods.fulldomain import Search
+from shoal.methods.leaving_out import Fit, least_within, proof_within, recoding_at
 from shoal.methods.levels import AttributeLevels, levels_of
-from shoal.metrics.loss import attribute_ncp
+from shoal.metrics.loss import attribute_ncp, gcp
 from shoal.models import Model
 
 __all__ = ["Incognito", "IncognitoOptions"]
 
 MOST_NODES = 10_000_000
 """Larger lattices are refused."""
+ROUNDING = 1e-9
+"""Losses that differ by less are equal."""
 MANY_NODES = 1_000_000
 """Of larger lattices the user is warned."""
 
@@ -67,6 +71,7 @@ class Incognito(Method[IncognitoOptions]):
         "Models must be closed under union: with persons k, distinct l and (k, e) are."
     )
     options = IncognitoOptions
+    drawn = AMONG_EQUALS
     recodings = ("generalise",)
     grows_classes = True
 
@@ -74,7 +79,7 @@ class Incognito(Method[IncognitoOptions]):
         self, table: EncodedTable, models: Sequence[Model], options: IncognitoOptions
     ) -> Sequence[str]:
         """See `Method.cautions`."""
-        nodes = math.prod(len(levels_of(column).blocks) for column in table.qi)
+        nodes = math.prod(len(each.blocks) for each in _levels(table))
         if MANY_NODES < nodes <= MOST_NODES:
             return (
                 f"the lattice has {nodes:,} nodes: this can take minutes; "
@@ -86,11 +91,11 @@ class Incognito(Method[IncognitoOptions]):
         self, table: EncodedTable, models: Sequence[Model], options: IncognitoOptions, run: Run
     ) -> Outcome:
         """See `Method.run`."""
-        attribute_levels = [levels_of(column) for column in table.qi]
+        attribute_levels = _levels(table)
         nodes = _lattice_size(table, attribute_levels)
         search = Search(table, models, attribute_levels)
         minimal = search.minimal_nodes(run.progress)
-        best = _best(table, attribute_levels, search, minimal, options.metric)
+        best = _best(table, attribute_levels, search, minimal, options.metric, run.seed)
         levels = {
             column.name: each.levels[at]
             for column, each, at in zip(table.qi, attribute_levels, best, strict=True)
@@ -102,20 +107,38 @@ class Incognito(Method[IncognitoOptions]):
             "checked": search.checked,
         }
         proof = _proof(nodes, models, options.metric)
-        return Outcome(_recoding(table, attribute_levels, best), facts, proof=proof)
+        return Outcome(recoding_at(table, attribute_levels, best), facts, proof=proof)
+
+    def leave_out(
+        self,
+        table: EncodedTable,
+        models: Sequence[Model],
+        options: IncognitoOptions,
+        run: Run,
+        most: int,
+        fit: Fit | None,
+    ) -> tuple[Integers, Outcome]:
+        """See `Method.leave_out`."""
+        if options.metric != "gcp":
+            raise PolicyError(
+                f"incognito: max_suppressed weighs records by the loss; got metric = "
+                f"{options.metric}: leave out one of the two"
+            )
+        attribute_levels = _levels(table)
+        nodes = _lattice_size(table, attribute_levels)
+        found = least_within(table, models, attribute_levels, most, fit, run.progress)
+        # automatic levels follow from the values that are kept, and only from those
+        rest = table.take(found.kept)
+        outcome = self.run(rest, models, options, run)
+        lost = gcp(rest, outcome.recoding) * rest.n + table.n - rest.n
+        if lost > found.total + ROUNDING * table.n:  # they do not suit as well: nobody is left out
+            return np.arange(table.n), self.run(table, models, options, run)
+        what = f"choice among {nodes:,} combinations of levels"
+        return found.kept, replace(outcome, proof=proof_within(what, models, fit))
 
 
-def _recoding(
-    table: EncodedTable, attribute_levels: Sequence[AttributeLevels], node: Sequence[int]
-) -> Recoding:
-    """The classes of a node, and the blocks of values they are published as."""
-    domains = tuple(each.domain(at) for each, at in zip(attribute_levels, node, strict=True))
-    blocks = [each.blocks[at] for each, at in zip(attribute_levels, node, strict=True)]
-    ids, _ = class_ids(
-        [(block[row], int(block[-1]) + 1) for row, block in zip(table.codes, blocks, strict=True)],
-        table.n,
-    )
-    return Recoding.single(Partition.from_group_ids(ids), len(table.qi), domains)
+def _levels(table: EncodedTable) -> list[AttributeLevels]:
+    return [levels_of(*each) for each in zip(table.qi, table.counts, strict=True)]
 
 
 def _lattice_size(table: EncodedTable, attribute_levels: Sequence[AttributeLevels]) -> int:
@@ -147,8 +170,9 @@ def _best(
     search: Search,
     minimal: Integers,
     metric: Metric,
+    seed: int,
 ) -> list[int]:
-    """The minimal node that loses least; of equals by GCP, then by levels, then the first."""
+    """The minimal node that loses least; of equals by GCP, then by levels, then by the seed."""
     loss = np.zeros(len(minimal))
     height = np.zeros(len(minimal), dtype=np.int64)
     for a, (column, each) in enumerate(zip(table.qi, attribute_levels, strict=True)):
@@ -162,5 +186,9 @@ def _best(
         chosen = np.array([search.sizes_of(node)[0] for node in minimal])
     elif metric == "c_avg":
         chosen = -np.array([search.sizes_of(node)[1] for node in minimal])
-    best = np.lexsort([*minimal.T[::-1], height, loss, chosen])[0]
+    drawn = np.random.default_rng(seed_words(seed, "incognito")).permutation(len(minimal))
+    minimal_in_order = np.lexsort(minimal.T[::-1])  # whatever order the search met them in
+    ties = np.empty_like(drawn)
+    ties[minimal_in_order] = drawn
+    best = np.lexsort([ties, height, loss, chosen])[0]
     return [int(rung) for rung in minimal[best]]

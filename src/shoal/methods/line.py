@@ -11,11 +11,13 @@ neighbours along the line.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.encoding.exempt import told_apart
 from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.kernels.dp import best_offsets
 from shoal.kernels.line.nested import nested_groups
@@ -31,6 +33,8 @@ __all__ = ["LineOptions", "group_line", "partition_line"]
 Diverse = Callable[[NDArray[np.int32], int, int], tuple[NDArray[np.int64], NDArray[np.int64]]]
 """From values along a line, their number and l: places and offsets of groups of l or more
 different values."""
+Cut = Callable[[int], NDArray[np.int64]]
+"""From k to the offsets of groups of k or more neighbours along a line."""
 
 PARTS = 8
 """A merged group is put together from about this many."""
@@ -40,11 +44,14 @@ class LineOptions(Options):
     """Options of every method that sorts records along a line and groups near ones."""
 
     fast: bool = False
-    """Cut by the extent on the line, not by the loss (paper 004's HilbFast, iDistFast)."""
+    """Cut by how far records lie apart on the line, not by the loss: quicker, more loss."""
     frontier: bool = False
-    """l-diverse groups as in paper 004's Figure 8, instead of nested ones: more loss."""
+    """l-diverse groups of the next records along the line, not nested ones: more loss."""
     enhance: bool = False
-    """The same with the enhancement of its Figure 9: a group may take in one more record."""
+    """With frontier: a group may take in one more record; hardly helps."""
+    narrow: bool = False
+    """The widest group as narrow on the line as can be, whatever the loss; for l-diversity on
+    small tables only."""
 
 
 class Line(Protocol):
@@ -62,7 +69,13 @@ def group_line(
     line: Line, table: EncodedTable, models: Sequence[Model], options: LineOptions
 ) -> Partition:
     """`partition_line` as a method's options ask for it."""
-    spots = line.spots() if options.fast else None
+    spots = line.spots() if options.fast or options.narrow else None
+    if options.narrow:
+        from shoal.methods.papers.narrow import narrow_along, narrow_offsets
+
+        assert spots is not None
+        cut = partial(narrow_offsets, spots)
+        return partition_line(line.order, table, models, cut=cut, diverse=narrow_along(spots))
     if not (options.frontier or options.enhance):
         return partition_line(line.order, table, models, spots=spots)
     from shoal.methods.papers.frontier import frontier_along
@@ -77,6 +90,7 @@ def partition_line(
     models: Sequence[Model],
     *,
     spots: NDArray[np.float64] | None = None,
+    cut: Cut | None = None,
     diverse: Diverse = nested_groups,
 ) -> Partition:
     """Groups of near records on the line that satisfy every model.
@@ -98,29 +112,32 @@ def partition_line(
     spots : float64 array, optional
         Ascending place of each record of `order` on the line, to cut by the extent there
         and not by the loss (paper 004's HilbFast, iDistFast).
+    cut : callable, optional
+        What cuts the line for k-anonymity, instead of the least loss.
     diverse : callable
         What makes groups of different values: nested ones, or those of a paper.
     """
     column, l = _diversity(table, models)
+    cut = cut or partial(best_offsets, table.costs, table.codes, order, spot=spots)
     if column is None:
-        return _cut(order, table, models, spots)
+        return _cut(order, table, models, cut)
     groups = _different_values(order, column, l, diverse)
     if _only_l_asked(table, models, l):
         return groups
     merged = merge_along(_coarser(groups, table, models), table, models)
-    cut = _cut(order, table, models, spots)
-    return min(cut, merged, key=lambda p: gcp(table, Recoding.single(p, len(table.qi))))
+    consecutive = _cut(order, table, models, cut)
+    return min(consecutive, merged, key=lambda p: gcp(table, Recoding.single(p, len(table.qi))))
 
 
 def _cut(
     order: NDArray[np.int64],
     table: EncodedTable,
     models: Sequence[Model],
-    spots: NDArray[np.float64] | None,
+    cut: Cut,
 ) -> Partition:
     """The cheapest cut into groups large enough, merged where a model asks for more."""
     k = max([1, *(m.smallest_class for m in models)])
-    partition = Partition(order, best_offsets(table.costs, table.codes, order, k, spots))
+    partition = Partition(order, cut(k))
     _check_sizes(partition, k)
     if table.person is not None or needs_sensitive(models):
         partition = merge_along(partition, table, models)
@@ -140,9 +157,10 @@ def _diversity(
     l = max([1, *(m.values_by_cap for m in models)])
     if l == 1 or not table.sensitive:
         return None, 1
-    best = [largest_l(np.bincount(codes)) for codes in table.sensitive_codes]
+    columns = told_apart(table)
+    best = [largest_l(np.bincount(codes)) for codes, _ in columns]
     tightest = int(np.argmin(best))
-    return (table.sensitive_columns()[tightest], l) if l <= best[tightest] else (None, 1)
+    return (columns[tightest], l) if l <= best[tightest] else (None, 1)
 
 
 def _only_l_asked(table: EncodedTable, models: Sequence[Model], l: int) -> bool:

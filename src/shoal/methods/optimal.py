@@ -15,9 +15,10 @@ from collections.abc import Sequence
 import numpy as np
 from pydantic import Field
 
+from shoal.encoding.exempt import any_exempt
 from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.errors import PolicyError
-from shoal.methods.base import Method, Options, Outcome, Run
+from shoal.methods.base import AMONG_EQUALS, Method, Options, Outcome, Run
 from shoal.methods.exact import (
     INSTEAD,
     Deadline,
@@ -53,8 +54,10 @@ class Optimal(Method[OptimalOptions]):
         "loss (with suppression: fewer stars). Refuses tables that are too large to prove it."
     )
     options = OptimalOptions
+    drawn = AMONG_EQUALS
     recodings = ("suppress", "generalise")
     keeps_parts = True
+    exact = True
 
     def run(
         self, table: EncodedTable, models: Sequence[Model], options: OptimalOptions, run: Run
@@ -77,7 +80,7 @@ def _minimum(table: EncodedTable, models: Sequence[Model], deadline: Deadline, r
     k, l = counts
     if k <= 2 == l and len(np.unique(table.sensitive_codes[0])) == 2:
         _refuse_above(table.n, matching.MOST_RECORDS, models)
-        return matching.least_pairs(table)
+        return matching.least_pairs(table, deadline)
     if table.n <= FEW:
         return subsets.least_subsets(table, models, deadline)
     if k == l == 1:
@@ -100,7 +103,8 @@ def _counts(table: EncodedTable, models: Sequence[Model]) -> tuple[int, int] | N
         if not (model.size_and_cap and model.local and model.cap.numerator == 1):
             return None
         k, l = max(k, model.k_asked or 1), max(l, model.values_by_cap)
-    counted = table.person is None and (l == 1 or len(table.sensitive) == 1)
+    one = len(table.sensitive) == 1 and not any_exempt(table)
+    counted = table.person is None and (l == 1 or one)
     return (k, l) if counted else None
 
 

@@ -19,9 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.encoding.exempt import told_apart
 from shoal.encoding.table import EncodedTable, Partition, Recoding
+from shoal.kernels.random import seed_words
 from shoal.kernels.tp import residue as kernels
-from shoal.methods.base import Method, Options, Outcome, Run
+from shoal.methods.base import AMONG_EQUALS, Method, Options, Outcome, Run
 from shoal.models import TableModels, largest_l
 from shoal.models.base import Model
 
@@ -102,6 +104,7 @@ class TP(Method[Options]):
         "l - 1 more, or fewer than l times as many; the release says which."
     )
     options = Options
+    drawn = AMONG_EQUALS
     recodings = ("suppress", "generalise")
     leaves_residue = True
 
@@ -109,21 +112,29 @@ class TP(Method[Options]):
         self, table: EncodedTable, models: Sequence[Model], options: Options, run: Run
     ) -> Outcome:
         """See `Method.run`."""
-        found = separate(table, models)
+        found = separate(table, models, run.seed)
         run.progress(1, 1)
         recoding = Recoding.single(found.partition(), len(table.qi))
         return Outcome(recoding, found.facts(), found.proof(len(table.qi)))
 
 
-def separate(table: EncodedTable, models: Sequence[Model]) -> Separated:
+def separate(table: EncodedTable, models: Sequence[Model], seed: int | None = None) -> Separated:
     """TP for the tightest l that is asked for, then whatever else the models want.
 
     Where they want no more than one l of one column, the paper's bounds hold.
     Otherwise groups that fail a model are dissolved into R, and if R fails one,
     further groups, the smallest first; at worst R is the whole table.
+
+    Of equally good groups, and of equally frequent values, those with the lowest numbers
+    come first: the numbers are drawn from the seed, if there is one, so that the records alone
+    do not decide.
     """
     codes, values, l, exact = _diversity(table, models)
     ids, groups = table.class_ids()
+    if seed is not None:
+        rng = np.random.default_rng(seed_words(seed, "tp"))
+        ids = rng.permutation(groups)[ids]
+        codes = rng.permutation(values).astype(np.int32)[codes]
     found = three_phases(ids, groups, codes, values, l)
     alike = all(m.size_and_cap for m in models)
     smallest = max([1, *(m.smallest_class for m in models)])
@@ -191,8 +202,9 @@ def _diversity(
     asked = max([1, *(m.values_by_cap for m in models)])
     if asked == 1 or not table.sensitive:
         return np.zeros(table.n, dtype=np.int32), 1, 1, table.person is None
-    reach = [largest_l(np.bincount(codes)) for codes in table.sensitive_codes]
-    codes, size = table.sensitive_columns()[int(np.argmin(reach))]
+    columns = told_apart(table)
+    reach = [largest_l(np.bincount(codes)) for codes, _ in columns]
+    codes, size = columns[int(np.argmin(reach))]
     rounded = all(m.cap.numerator > 1 for m in models if m.values_by_cap == asked)
     l = min(asked, *reach)  # with persons the records alone may reach less
     return codes, size, l, not rounded and table.person is None

@@ -11,9 +11,12 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import numpy as np
+from pydantic import model_validator
+from pydantic_core import PydanticCustomError
 
 from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.errors import InfeasibleError, PolicyError
+from shoal.methods import get_method
 from shoal.methods.base import Method, Options, Outcome, Run
 from shoal.methods.inside import naming
 from shoal.methods.tp import Separated, separate
@@ -29,6 +32,17 @@ class TPPlusOptions(Options):
 
     refine: Annotated[str, naming(lambda method: method.refines)] = "hilbert"
     """The method that divides the residue set, with its own default options."""
+    frontier: bool = False
+    """Let it make groups of the next records along the line, not nested ones: more loss; for
+    `hilbert` and `idistance`."""
+
+    @model_validator(mode="after")
+    def _refiner_knows_frontier(self) -> TPPlusOptions:
+        if self.frontier and "frontier" not in get_method(self.refine).options.model_fields:
+            raise PydanticCustomError(
+                "frontier", f"frontier is of refine = hilbert or idistance, not of {self.refine}"
+            )
+        return self
 
 
 class TPPlus(Method[TPPlusOptions]):
@@ -41,6 +55,7 @@ class TPPlus(Method[TPPlusOptions]):
         "of tp's suppressed records holds here too."
     )
     options = TPPlusOptions
+    drawn = "how the starred records are grouped"
     recodings = ("suppress", "generalise")
     leaves_residue = True
     inner_option = "refine"
@@ -51,7 +66,9 @@ class TPPlus(Method[TPPlusOptions]):
         """See `Method.run`."""
         found = separate(table, models)
         run.progress(1, 2)
-        parts = _refined(found, table, models, self.inner(options), run)
+        refiner = self.inner(options)
+        settings = refiner.parse_options({"frontier": True} if options.frontier else {})
+        parts = _refined(found, table, models, (refiner, settings), run)
         run.progress(2, 2)
         facts = {**found.facts(), "residue_groups": 0 if parts is None else parts.groups}
         recoding = Recoding.single(found.partition(parts), len(table.qi))
@@ -59,20 +76,24 @@ class TPPlus(Method[TPPlusOptions]):
 
 
 def _refined(
-    found: Separated, table: EncodedTable, models: Sequence[Model], refiner: Method[Any], run: Run
+    found: Separated,
+    table: EncodedTable,
+    models: Sequence[Model],
+    refining: tuple[Method[Any], Any],
+    run: Run,
 ) -> Partition | None:
     """Groups of R that are cheaper than R as one group and satisfy every model.
 
     They are judged against the whole table, of which the refiner has seen a
     part: t-closeness, for one, compares with all its records.
     """
-    rows = found.residue
+    rows, (refiner, settings) = found.residue, refining
     if not len(rows):
         return None
     part = table.take(rows)
     whole = Partition.whole(part.n)
     try:
-        outcome = refiner.run(part, models, refiner.options(), Run(run.seed))
+        outcome = refiner.run(part, models, settings, Run(run.seed))
     except (InfeasibleError, PolicyError) as error:
         raise type(error)(
             f"method tp+, on its residue set of {part.n:,} records: {error}"

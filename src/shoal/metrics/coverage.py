@@ -2,8 +2,8 @@
 
 A reader of a release spreads a released value evenly over the domain values it
 covers, the distinct values of the table (DESIGN section 2). An interval covers
-the codes between its ends, a hierarchy node the leaves below it, a value set
-its members, and ``*`` every code, a missing value among them.
+the codes between its ends, be they tight or round, a hierarchy node the leaves
+below it, a value set its members, and ``*`` every code, a missing value among them.
 """
 
 from __future__ import annotations
@@ -88,6 +88,9 @@ def _ranges(
     everything = (first != last) & ((last >= column.present) | column.suppressed)
     if column.hierarchy is not None and not column.suppressed:
         _widen(column, first, last, everything)
+    if column.ends is not None:
+        known = last < column.present
+        first[known], last[known] = column.ends.first[first[known]], column.ends.last[last[known]]
     first[everything], last[everything] = 0, column.size - 1
     index = inverse.reshape(-1)
     return first[index].astype(np.int32), last[index].astype(np.int32)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from shoal.encoding.classes import class_ids, first_of_each
 from shoal.encoding.table import EncodedTable, Recoding
+from shoal.kernels.boxes import Boxes, Points, add_overlapping, new_tree
 from shoal.kernels.grouping import set_ids, sort_by_id
-from shoal.kernels.metrics.boxes import Boxes, Points, add_overlapping, new_tree
 from shoal.kernels.metrics.divergence import (
     Layers,
     add_layered,

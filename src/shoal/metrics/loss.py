@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from shoal.encoding.table import Domain, EncodedTable, Partition, Recoding, extents
 from shoal.kernels.costs import attribute_losses, range_losses
-from shoal.kernels.threads import on_threads
+from shoal.kernels.threads import ALONE, on_threads
 
 __all__ = [
     "Loss",
@@ -24,6 +24,7 @@ __all__ = [
     "attribute_ncp",
     "exact_total",
     "gcp",
+    "group_ncp",
     "measure",
     "sums_of",
     "with_suppressed",
@@ -120,10 +121,10 @@ def attribute_ncp(
     table: EncodedTable, attribute: int, partition: Partition, domain: Domain | None = None
 ) -> float:
     """NCP of one attribute, averaged over the records."""
-    return float(_losses(table, attribute, partition, domain) @ partition.sizes) / table.n
+    return float(group_ncp(table, attribute, partition, domain) @ partition.sizes) / table.n
 
 
-def _losses(
+def group_ncp(
     table: EncodedTable, attribute: int, partition: Partition, domain: Domain | None
 ) -> NDArray[np.float64]:
     """NCP of one attribute in each group."""
@@ -134,7 +135,7 @@ def _losses(
         attribute_losses(table.costs, attribute, *parts, losses)
     else:
         range_losses(table.costs, attribute, *extents(codes, partition, domain), losses)
-    if floor is not None:  # what coarsening took is lost, mixed or not
+    if floor is not None:  # what coarsening or rounding took is lost, mixed or not
         low, high = extents(codes, partition, domain)
         losses = np.where(low == high, floor[low], losses)
     return losses
@@ -160,11 +161,12 @@ def exact_total(losses: NDArray[np.float64], sizes: NDArray[np.int64]) -> Fracti
 def gcp(table: EncodedTable, recoding: Recoding) -> float:
     """Global certainty penalty of a recoding."""
     seen = recoding.seen(table)
-    ncp = on_threads(
-        lambda a, partition: attribute_ncp(seen, a, partition, recoding.domain(a)),
-        range(len(recoding.partitions)),
-        recoding.partitions,
-    )
+
+    def ncp_of(a: int, partition: Partition) -> float:
+        return attribute_ncp(seen, a, partition, recoding.domain(a))
+
+    each = (range(len(recoding.partitions)), recoding.partitions)
+    ncp = tuple(map(ncp_of, *each)) if table.n < ALONE else on_threads(ncp_of, *each)
     return _mean(ncp, table.costs.weight)
 
 
@@ -212,7 +214,7 @@ def sums_of(
     seen = recoding.seen(table)
     lost = on_threads(
         lambda a, partition: exact_total(
-            _losses(seen, a, partition, recoding.domain(a)), partition.sizes
+            group_ncp(seen, a, partition, recoding.domain(a)), partition.sizes
         ),
         range(len(recoding.partitions)),
         recoding.partitions,

@@ -29,6 +29,7 @@ from shoal.models.eligibility import check_eligible
 from shoal.models.entropy import EntropyL
 from shoal.models.findings import Finding, Level
 from shoal.models.kanonymity import KAnonymity
+from shoal.models.likeness import BasicBeta, DeltaDisclosure, EnhancedBeta
 from shoal.models.readers import TOGETHER, View, views
 from shoal.models.satisfied import TableModels, satisfied, satisfied_classes
 from shoal.models.spread import KE
@@ -40,8 +41,11 @@ __all__ = [
     "MODELS",
     "TOGETHER",
     "AlphaK",
+    "BasicBeta",
     "ClassHistograms",
+    "DeltaDisclosure",
     "DistinctL",
+    "EnhancedBeta",
     "EntropyL",
     "Finding",
     "FrequencyL",
@@ -82,6 +86,9 @@ _ALL: tuple[type[Model], ...] = (
     UniqueDistinctL,
     AlphaK,
     TCloseness,
+    EnhancedBeta,
+    BasicBeta,
+    DeltaDisclosure,
     KE,
 )
 """The registry: a new model is its file and a line here."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shoal.errors import PolicyError
 from shoal.kernels.rules import ALPHA, SIZE
 from shoal.models.base import ClassHistograms, Model, Rule, WholeTable
-from shoal.models.diversity import share_text
+from shoal.models.diversity import exemption, share_text
 from shoal.models.exact import (
     DIGITS,
     Number,
@@ -43,6 +43,7 @@ class AlphaK(Model):
     partner: ClassVar[str] = "k"
     summary: ClassVar[str] = "classes of k in which no sensitive value has a share above alpha"
     monotone: ClassVar[bool] = True
+    takes_exempt: ClassVar[bool] = True
     size_and_cap: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -104,6 +105,7 @@ class AlphaK(Model):
         return (
             f"{start}{share_text(whole)}, more than {text(self.alpha)}; "
             f"the smallest possible alpha is {round_up(Fraction(whole.top_count, most))}"
+            f"{exemption(whole)}"
         )
 
     def __str__(self) -> str:

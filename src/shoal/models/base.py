@@ -59,6 +59,8 @@ class ClassHistograms:
     table: NDArray[np.int64] | None = None
     """Histogram of the whole table where it is not the sum of the classes: with a
     person column, someone can be in several classes but is one in the table."""
+    exempt: NDArray[np.bool_] | None = None
+    """Codes that are declared not to be sensitive, where some are: see `largest`."""
 
     @property
     def classes(self) -> int:
@@ -80,13 +82,27 @@ class ClassHistograms:
 
     @cached_property
     def largest(self) -> NDArray[np.int64]:
-        """r_1 of each class: the count of its most frequent value."""
-        return self._per_class(np.maximum)
+        """r_1 of each class: the count of its most frequent value.
+
+        Records of exempt values count as if each had a value that no other has:
+        a class of nothing else has r_1 = 1.
+        """
+        if self.exempt is None:
+            return self._per_class(np.maximum, self.counts)
+        apart = np.where(self.exempt[self.values], 1, self.counts)
+        return self._per_class(np.maximum, apart)
+
+    @cached_property
+    def sensitive_values(self) -> NDArray[np.int64]:
+        """Distinct values of each class that are not exempt."""
+        if self.exempt is None:
+            return self.distinct
+        return self._per_class(np.add, (~self.exempt[self.values]).astype(np.int64))
 
     @cached_property
     def mass(self) -> NDArray[np.int64]:
         """Sum of the counts of each class: its size, or more where persons are counted."""
-        return self._per_class(np.add)
+        return self._per_class(np.add, self.counts)
 
     @cached_property
     def total(self) -> NDArray[np.int64]:
@@ -102,10 +118,10 @@ class ClassHistograms:
         """Number of distinct values of each class."""
         return np.diff(self.offsets)
 
-    def _per_class(self, reduce: np.ufunc) -> NDArray[np.int64]:
+    def _per_class(self, reduce: np.ufunc, cells: NDArray[np.int64]) -> NDArray[np.int64]:
         if self.classes and not len(self.values):
             raise ValueError("these classes were counted without a sensitive column")
-        reduced: NDArray[np.int64] = reduce.reduceat(self.counts, self.offsets[:-1])
+        reduced: NDArray[np.int64] = reduce.reduceat(cells, self.offsets[:-1])
         return reduced
 
 
@@ -132,14 +148,17 @@ class WholeTable:
 
     @property
     def top_count(self) -> int:
-        """Count of the most frequent value."""
-        return int(self.classes.counts.max(initial=0))
+        """Count of the most frequent value that is not exempt; 1 if there is none."""
+        return int(self.classes.largest.max()) if len(self.classes.counts) else 0
 
     @property
     def top_value(self) -> str:
-        """The most frequent value: the one sensitive cell that an error may show."""
-        label = self.labels[int(self.classes.values[self.classes.counts.argmax()])]
-        return "a missing value" if label is None else f"'{label}'"
+        """The most frequent value, in words: it is a sensitive cell, which no error shows."""
+        exempt = self.classes.exempt
+        shown = self.classes.values if exempt is None else np.flatnonzero(~exempt)
+        counts = self.classes.total[shown]
+        label = self.labels[int(shown[counts.argmax()])] if len(shown) else ""
+        return "a missing value" if label is None else "one value"
 
 
 class Model(ABC):
@@ -170,8 +189,12 @@ class Model(ABC):
     """It looks at numeric sensitive columns only."""
     compares_with_table: ClassVar[bool] = False
     """A class is compared with the whole table: what else is in it matters."""
+    uses_order: ClassVar[bool] = False
+    """It measures by the order of sensitive values, where they have one."""
     exact_rules: ClassVar[bool] = False
     """The kernel `rules` decide as `holds` does, never more strictly."""
+    takes_exempt: ClassVar[bool] = False
+    """Whether it says what holds where some values are exempt; else the two are refused."""
     size_and_cap: ClassVar[bool] = False
     """Of one class it asks for `smallest_class` records and a `cap` on the share of a value,
     and for nothing else: what methods that count can promise."""

@@ -38,6 +38,7 @@ class TCloseness(Model):
     summary: ClassVar[str] = "sensitive values are distributed in a class almost as in the table"
     monotone: ClassVar[bool] = True
     compares_with_table: ClassVar[bool] = True
+    uses_order: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         t = exact(self.t, "t", EXPECTED)

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.encoding.codebook import Codebook, SensitiveAttribute
 from shoal.errors import PolicyError
-from shoal.kernels.rules import CLOSE, SAFE, SIZE, SPREAD, Rules
+from shoal.kernels.rules import CLOSE, GAIN, LOG_GAIN, RATIO, SAFE, SIZE, SPREAD, Rules
 from shoal.models.base import Model, Rule
 
 __all__ = ["needs_sensitive", "require_columns", "rules_for", "union_closed", "whole_table_only"]
+
+
+BESIDE_TABLE = (CLOSE, GAIN, LOG_GAIN, RATIO)
+"""Rules that compare a class with the table: they need to know how much it has."""
 
 
 def rules_for(book: Codebook, models: Sequence[Model]) -> Rules:
@@ -41,7 +46,12 @@ def rules_for(book: Codebook, models: Sequence[Model]) -> Rules:
         total=np.concatenate([np.zeros(0, np.int64), *book.sensitive_counts]),
         number=np.concatenate([np.zeros(0), *numbers]).astype(np.float64),
         ordered=np.array([c.ordered for c in book.sensitive], dtype=np.bool_),
+        exempt=np.concatenate([np.zeros(0, np.bool_), *map(_exempt, book.sensitive)]),
     )
+
+
+def _exempt(column: SensitiveAttribute) -> NDArray[np.bool_]:
+    return np.zeros(column.size, np.bool_) if column.exempt is None else column.exempt
 
 
 def _placed_rules(book: Codebook, models: Iterable[Model]) -> Iterable[tuple[int, Rule]]:
@@ -55,7 +65,7 @@ def _placed_rules(book: Codebook, models: Iterable[Model]) -> Iterable[tuple[int
         for s, column in enumerate(book.sensitive):
             if rule.kind == SPREAD and column.numbers is None:
                 continue
-            fitted = rule._replace(x=float(totals[s])) if rule.kind == CLOSE else rule
+            fitted = rule._replace(x=float(totals[s])) if rule.kind in BESIDE_TABLE else rule
             placed[s, fitted] = None
     return placed
 

@@ -34,6 +34,7 @@ def histograms(
     person: Integers | None = None,
     ordered: bool = False,
     numbers: NDArray[np.float64] | None = None,
+    exempt: NDArray[np.bool_] | None = None,
 ) -> ClassHistograms:
     """Count the sensitive values of every class.
 
@@ -45,16 +46,15 @@ def histograms(
         Sensitive value of each record, 0..domain-1.
     person
         Person of each record as a code; then persons are counted, not records.
-    ordered, numbers
+    ordered, numbers, exempt
         As in `ClassHistograms`.
     """
     if person is not None:
-        return _person_histograms(class_ids, codes, domain, person, ordered, numbers)
+        return _person_histograms(class_ids, codes, domain, person, ordered, numbers, exempt)
     sizes = _sizes(class_ids)
     (of_class, values), counts = _counted([class_ids, codes], [len(sizes), domain])
-    return ClassHistograms(
-        sizes, _offsets(of_class, len(sizes)), values, counts, domain, ordered, numbers
-    )
+    offsets = _offsets(of_class, len(sizes))
+    return ClassHistograms(sizes, offsets, values, counts, domain, ordered, numbers, exempt=exempt)
 
 
 def sizes_only(class_ids: Integers, *, person: Integers | None = None) -> ClassHistograms:
@@ -89,6 +89,7 @@ def table_histograms(
             person=person,
             ordered=column.ordered,
             numbers=column.numbers,
+            exempt=column.exempt,
         )
         for column, codes in zip(table.sensitive, table.sensitive_codes, strict=True)
     )
@@ -102,7 +103,7 @@ def whole_histograms(book: Codebook) -> tuple[ClassHistograms, ...]:
         values = np.flatnonzero(counts)
         offsets = np.array([0, len(values)], dtype=np.int64)
         cells = (sizes, offsets, values, counts[values], column.size)
-        whole.append(ClassHistograms(*cells, column.ordered, column.numbers, counts))
+        whole.append(ClassHistograms(*cells, column.ordered, column.numbers, counts, column.exempt))
     return tuple(whole)
 
 
@@ -119,6 +120,7 @@ def _person_histograms(
     person: Integers,
     ordered: bool,
     numbers: NDArray[np.float64] | None,
+    exempt: NDArray[np.bool_] | None,
 ) -> ClassHistograms:
     persons = _top(person)
     sizes = sizes_only(class_ids, person=person).sizes
@@ -128,7 +130,7 @@ def _person_histograms(
     (in_table, _), _ = _counted([codes, person], [domain, persons])
     total = np.bincount(in_table, minlength=domain).astype(np.int64)
     offsets = _offsets(of_class, len(sizes))
-    return ClassHistograms(sizes, offsets, values, counts, domain, ordered, numbers, total)
+    return ClassHistograms(sizes, offsets, values, counts, domain, ordered, numbers, total, exempt)
 
 
 def _sizes(class_ids: Integers) -> NDArray[np.int64]:

@@ -31,6 +31,7 @@ __all__ = [
     "FrequencyL",
     "RecursiveL",
     "divisor",
+    "exemption",
     "largest_l",
     "share_text",
 ]
@@ -49,9 +50,23 @@ def largest_l(counts: NDArray[np.int64], size: int | None = None) -> int:
 
 
 def share_text(whole: WholeTable) -> str:
-    """``'flu' is 31.0% of the records (column disease)``."""
+    """``one value is 31.0% of the records (column disease)``."""
     share = 100 * whole.top_count / max(1, whole.size)
     return f"{whole.top_value} is {share:.1f}% of the {whole.unit} (column {whole.column})"
+
+
+def exemption(whole: WholeTable) -> str:
+    """The way on where the value that is too frequent says nothing that must not be known."""
+    name = whole.column
+    return f"; if that value is not sensitive, exempt it: exempt = {{{name} = [...]}}"
+
+
+def _another_reading(whole: WholeTable, l: int) -> str:
+    """The reading that allows for frequent values, where it reaches the l that is asked for."""
+    values = min(int(whole.classes.distinct.sum()), whole.size)
+    if values < l:
+        return ""
+    return f"; l_reading = distinct lets values be frequent, and allows up to {values}"
 
 
 def divisor(l: int) -> int:
@@ -106,6 +121,7 @@ class FrequencyL(Diversity):
     monotone: ClassVar[bool] = True
     exact_rules: ClassVar[bool] = True
     size_and_cap: ClassVar[bool] = True
+    takes_exempt: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "l", whole_number(self.l, "l"))
@@ -148,6 +164,7 @@ class FrequencyL(Diversity):
         return (
             f"no {self.l}-diverse release exists: {share_text(whole)}, "
             f"more than 1/{self.l}; the largest possible l is {best}"
+            f"{_another_reading(whole, self.l)}{exemption(whole)}"
         )
 
     def __str__(self) -> str:
@@ -156,7 +173,10 @@ class FrequencyL(Diversity):
 
 @dataclass(frozen=True)
 class DistinctL(Diversity):
-    """A class has at least l distinct sensitive values (and l persons, where declared)."""
+    """A class has at least l distinct sensitive values (and l persons, where declared).
+
+    Exempt values together count as one of them; a class of nothing else needs l records only.
+    """
 
     l: int
 
@@ -166,6 +186,7 @@ class DistinctL(Diversity):
     monotone: ClassVar[bool] = True
     monotone_with_persons: ClassVar[bool] = True
     exact_rules: ClassVar[bool] = True
+    takes_exempt: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "l", whole_number(self.l, "l"))
@@ -211,7 +232,11 @@ class DistinctL(Diversity):
     @staticmethod
     def _reached(classes: ClassHistograms) -> NDArray[np.int64]:
         # One person with l values must not pass for l persons.
-        return np.minimum(classes.distinct, classes.sizes)
+        if classes.exempt is None:
+            return np.minimum(classes.distinct, classes.sizes)
+        sensitive = classes.sensitive_values
+        counted = sensitive + (classes.distinct > sensitive)  # all exempt values are one
+        return np.where(sensitive > 0, np.minimum(counted, classes.sizes), classes.sizes)
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,14 @@ def check_eligible(book: Codebook, models: Iterable[Model]) -> None:
     columns = tuple(_columns(book))
     for model in models:
         for whole in columns if model.about_sensitive else (size,):
-            if model.applies(whole.classes) and not model.possible(whole):
+            if not model.applies(whole.classes):
+                continue
+            if whole.persons and model.smallest_class > whole.size:
+                raise InfeasibleError(
+                    f"no release satisfies {model}: every class needs {model.smallest_class} "
+                    f"persons; the table has {whole.size}"
+                )
+            if not model.possible(whole):
                 raise InfeasibleError(model.refusal(whole))
 
 

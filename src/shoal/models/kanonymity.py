@@ -28,6 +28,7 @@ class KAnonymity(Model):
     monotone_with_persons: ClassVar[bool] = True
     about_sensitive: ClassVar[bool] = False
     exact_rules: ClassVar[bool] = True
+    takes_exempt: ClassVar[bool] = True
     size_and_cap: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

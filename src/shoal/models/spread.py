@@ -27,8 +27,8 @@ class KE(Model):
     """``n_e >= k`` and ``max - min >= e`` of a numeric sensitive column in every class.
 
     Missing values are left out of max and min; a class of missing values only
-    has spread 0. Numbers are float64 as the column stores them, and e is
-    rounded to float64 too: columns of more than 15 digits are beyond it.
+    has spread 0. Differences are float64, exact for whole numbers (columns in
+    which they are not are refused), and e is rounded to float64 too.
     """
 
     k: int

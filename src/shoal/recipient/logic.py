@@ -9,20 +9,24 @@ column is ever taken for independent of another.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from shoal.errors import PolicyError
 from shoal.released.conditions import Test
 
 __all__ = [
+    "ENTANGLED",
+    "MOST_NODES",
     "And",
     "Expression",
     "Layer",
     "Not",
+    "On",
     "Or",
     "Truth",
     "both",
+    "by_column",
     "diagram",
     "distinct_tests",
     "either",
@@ -33,6 +37,7 @@ Truth = bool | None
 """True, false, or unknown, as SQL has it where a value is missing."""
 MOST_NODES = 2000
 """A diagram beyond this is a query nobody meant."""
+ENTANGLED = "query: the conditions are too entangled; ask in several queries"
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,18 @@ class Or:
     parts: frozenset[Expression]
 
 
-Expression = Truth | Test | Not | And | Or
+@dataclass(frozen=True, eq=False)
+class On:
+    """A part of a condition that looks at one column only, judged as a whole.
+
+    Equal parts of one condition are one object, so that it need not be compared by what it says.
+    """
+
+    column: str
+    condition: Expression
+
+
+Expression = Truth | Test | Not | And | Or | On
 
 
 def negated(part: Expression) -> Expression:
@@ -109,9 +125,46 @@ def distinct_tests(expression: Expression) -> list[Test]:
     return sorted(found, key=repr)
 
 
-def _remaining(expression: Expression, known: Mapping[Test, Truth]) -> Expression:
-    """What remains of an expression when some of its tests are known."""
-    if isinstance(expression, Test):
+def by_column(expression: Expression) -> tuple[Expression, list[On]]:
+    """The expression with parts as large as possible that look at one column each; and these.
+
+    A thousand conditions on one column are then a single one to the diagram.
+    """
+    parts: dict[Expression, On] = {}
+
+    def part(column: str, condition: Expression) -> On:
+        return parts.setdefault(condition, On(column, condition))
+
+    def split(inner: Expression) -> tuple[str | None, Expression]:
+        """A column and a condition on it alone; or None and a condition made of parts."""
+        if isinstance(inner, Test):
+            return inner.column, inner
+        if isinstance(inner, Not):
+            column, opposite = split(inner.part)
+            return column, negated(opposite)
+        if not isinstance(inner, And | Or):
+            return None, inner
+        joined = both if isinstance(inner, And) else either
+        alone: dict[str, list[Expression]] = {}
+        mixed: list[Expression] = []
+        for column, condition in map(split, inner.parts):
+            if column is None:
+                mixed.append(condition)
+            else:
+                alone.setdefault(column, []).append(condition)
+        if len(alone) == 1 and not mixed:
+            return next(iter(alone)), inner
+        return None, joined([*(part(c, joined(own)) for c, own in alone.items()), *mixed])
+
+    column, whole = split(expression)
+    if column is not None:
+        whole = part(column, whole)
+    return whole, sorted(parts.values(), key=lambda on: (on.column, repr(on.condition)))
+
+
+def _remaining(expression: Expression, known: Mapping[On, Truth]) -> Expression:
+    """What remains of an expression when some of its parts are known."""
+    if isinstance(expression, On):
         return known.get(expression, expression)
     if isinstance(expression, Not):
         return negated(_remaining(expression.part, known))
@@ -127,16 +180,20 @@ Layer = dict[Expression, dict[Expression, list[int]]]
 
 
 def diagram(
-    expression: Expression, columns: Sequence[Sequence[Mapping[Test, Truth]]]
+    expression: Expression,
+    columns: Sequence[Sequence[Mapping[On, Truth]]],
+    check: Callable[[], None],
 ) -> list[Layer]:
     """Settle an expression column by column.
 
     Parameters
     ----------
     expression
-        The condition.
+        The condition, by columns.
     columns
-        For each column its signatures: ways in which its tests can come out together.
+        For each column its signatures: ways in which its parts can come out together.
+    check
+        Raises if the time is over.
 
     Returns
     -------
@@ -151,11 +208,12 @@ def diagram(
         for remainder in frontier:
             after: dict[Expression, list[int]] = {}
             for number, known in enumerate(signatures):
+                check()
                 after.setdefault(_remaining(remainder, known), []).append(number)
+                if nodes + len(after) > MOST_NODES:
+                    raise PolicyError(ENTANGLED)
             layer[remainder] = after
             nodes += len(after)
-            if nodes > MOST_NODES:
-                raise PolicyError("query: the conditions are too entangled; ask in several queries")
         layers.append(layer)
         frontier = {remainder: None for after in layer.values() for remainder in after}
     return layers

@@ -11,30 +11,36 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.recipient.logic import Truth
+from shoal.errors import PolicyError
+from shoal.recipient.logic import ENTANGLED, And, Expression, Not, On, Or, Truth, distinct_tests
 from shoal.released.cells import Anything, Cell, Label, Range, Reading, Values
 from shoal.released.conditions import Test
 from shoal.released.lines import Key, Line, RankLine, line_of
 
-__all__ = ["Profiles", "profiles_of"]
+__all__ = ["Asked", "Profiles", "profiles_of"]
 
 Floats = NDArray[np.float64]
+Outcomes = NDArray[np.int8]
+TRUTH: dict[int, Truth] = {1: True, -1: False, 0: None}
+MOST_OUTCOMES = 50_000_000
+"""Parts of a condition times regions: beyond it nobody meant the query."""
 
 
 @dataclass(frozen=True, eq=False)
 class Profiles:
     """What a query can learn from each distinct cell of a column."""
 
-    signatures: list[dict[Test, Truth]]
-    """Ways in which the column's tests can come out together."""
+    signatures: list[dict[On, Truth]]
+    """Ways in which the column's parts of the condition can come out together."""
     shares: NDArray[np.float64]
-    """Cell by signature: the probability that the tests come out so."""
+    """Cell by signature: the probability that they come out so."""
     possible: NDArray[np.bool_]
     """Cell by signature: whether they can."""
 
@@ -76,73 +82,119 @@ class _Regions:
     Regions that all tests of the query see alike share a signature.
     """
 
-    def __init__(self, tests: Sequence[Test], line: Line) -> None:
+    def __init__(self, parts: Sequence[On], tests: Sequence[Test], line: Line) -> None:
         places = {test: _places(test, line) for test in tests}
         self.cuts = sorted({place for keys in places.values() for place in keys})
         self.missing = 2 * len(self.cuts) + 1
-        at = {test: {self.of(key) for key in keys} for test, keys in places.items()}
-        numbers: dict[tuple[Truth, ...], int] = {}
-        self.signature = [
-            numbers.setdefault(
-                tuple(_outcome(test, at[test], region, self.missing) for test in tests),
-                len(numbers),
-            )
-            for region in range(self.missing + 1)
+        if len(parts) * (self.missing + 1) > MOST_OUTCOMES:
+            raise PolicyError(ENTANGLED)
+        at = {test: [self.of(key) for key in keys] for test, keys in places.items()}
+        outcomes = np.zeros((self.missing + 1, len(parts)), dtype=np.int8)
+        for i, part in enumerate(parts):
+            outcomes[:, i] = self._outcome(part.condition, at)
+        numbers: dict[bytes, int] = {}
+        self.signature = [numbers.setdefault(row.tobytes(), len(numbers)) for row in outcomes]
+        if len(parts) * len(numbers) > MOST_OUTCOMES // 10:
+            raise PolicyError(ENTANGLED)
+        ways = (np.frombuffer(row, np.int8).tolist() for row in numbers)
+        self.signatures = [
+            {part: TRUTH[truth] for part, truth in zip(parts, way, strict=True)} for way in ways
         ]
-        self.signatures = [dict(zip(tests, truths, strict=True)) for truths in numbers]
+
+    def _outcome(self, condition: Expression, at: Mapping[Test, list[int]]) -> Outcomes:
+        """How a condition on the column comes out in every region: 1 true, -1 false, 0 unknown."""
+        if isinstance(condition, Test):
+            return self._outcome_of_test(condition, at[condition])
+        if isinstance(condition, Not):
+            return -self._outcome(condition.part, at)
+        if not isinstance(condition, And | Or):
+            constant = {True: 1, False: -1, None: 0}[cast("Truth", condition)]
+            return np.full(self.missing + 1, constant, dtype=np.int8)
+        worse = np.minimum if isinstance(condition, And) else np.maximum
+        found = np.full(self.missing + 1, 1 if worse is np.minimum else -1, dtype=np.int8)
+        for part in condition.parts:
+            worse(found, self._outcome(part, at), out=found)
+        return found
+
+    def _outcome_of_test(self, test: Test, positions: list[int]) -> Outcomes:
+        truths = np.full(self.missing + 1, -1, dtype=np.int8)
+        truths[self.missing] = 1 if test.op == "null" else 0
+        if test.op == "in":
+            truths[positions] = 1
+        elif test.op != "null":
+            (position,) = positions
+            truths[: position + (test.op == "<=")] = 1
+        return truths
 
     def of(self, key: Key) -> int:
         """The region of a value."""
         i = bisect_left(self.cuts, key)
         return 2 * i + (i < len(self.cuts) and self.cuts[i] == key)
 
-    def spread(self, low: Floats, high: Floats, whole: bool) -> Iterator[tuple[int, Floats]]:
+    def spread(
+        self, lows: Sequence[Key], highs: Sequence[Key], whole: bool
+    ) -> Iterator[tuple[int, Floats]]:
         """Of many measured intervals the share that lies in each region."""
+        origin = min(lows)  # exact differences: far from zero floats skip whole numbers
+        low, high = (np.array([float(key - origin) for key in keys]) for keys in (lows, highs))
+        cuts = [_from(origin, cut) for cut in self.cuts]
         total = high - low + (1 if whole else 0)
         for region in range(self.missing):
-            below, above = self._ends(region)
+            below, above = self._ends(region, cuts)
             if whole:
-                first = np.maximum(low, math.floor(below) + 1 if region else -math.inf)
-                last = np.minimum(high, math.ceil(above) - 1 if above < math.inf else math.inf)
+                first = np.maximum(low, _floor(below) + 1)
+                last = np.minimum(high, -_floor(-above) - 1)
                 measure = np.maximum(last - first + 1, 0)
             else:
                 measure = np.maximum(np.minimum(high, above) - np.maximum(low, below), 0)
             if region % 2:  # a single point
-                inside = (low <= below) & (below <= high) & whole & (below == math.floor(below))
+                inside = (low <= below) & (below <= high) & whole & (below == _floor(below))
                 measure = inside.astype(np.float64)
             yield region, measure / total
 
-    def _ends(self, region: int) -> tuple[float, float]:
+    def _ends(self, region: int, cuts: Sequence[float]) -> tuple[float, float]:
         """The cuts around an open region; twice the cut that is a region itself."""
         i = region // 2
         if region % 2:
-            return float(self.cuts[i]), float(self.cuts[i])
-        below = float(self.cuts[i - 1]) if i > 0 else -math.inf
-        return below, float(self.cuts[i]) if i < len(self.cuts) else math.inf
+            return cuts[i], cuts[i]
+        below = cuts[i - 1] if i > 0 else -math.inf
+        return below, cuts[i] if i < len(cuts) else math.inf
 
 
-def _outcome(test: Test, positions: set[int], region: int, missing: int) -> Truth:
-    """How a test comes out for the values of a region."""
-    if test.op == "null":
-        return region == missing
-    if region == missing:
-        return None
-    if test.op == "in":
-        return region in positions
-    (position,) = positions
-    return region < position if test.op == "<" else region <= position
+def _from(origin: Key, key: Key) -> float:
+    """How far a key is from another, however far that is."""
+    try:
+        return float(key - origin)
+    except OverflowError:
+        return math.inf if key > origin else -math.inf
+
+
+def _floor(value: float) -> float:
+    return math.floor(value) if math.isfinite(value) else value
+
+
+class Asked:
+    """A column under the conditions of a query: its cells, line, domain and regions."""
+
+    def __init__(
+        self, column: str, reading: Reading, cells: Sequence[Cell], parts: Sequence[On]
+    ) -> None:
+        tests = [test for part in parts for test in distinct_tests(part.condition)]
+        asked = {value.text for test in tests for value in test.values}
+        self.cells = [_read_as_asked(cell, asked, reading) for cell in cells]
+        self.texts = _mentioned(self.cells, reading)
+        self.line = line_of(column, reading, tests, self.texts)
+        self.domain = _domain(self.cells, self.texts, reading, self.line)
+        self.regions = _Regions(parts, list(dict.fromkeys(tests)), self.line)
 
 
 def profiles_of(
-    column: str, reading: Reading, cells: Sequence[Cell], tests: Sequence[Test]
+    column: str, reading: Reading, cells: Sequence[Cell], parts: Sequence[On]
 ) -> Profiles:
-    """Profiles of a column's distinct cells under the tests of a query."""
-    asked = {value.text for test in tests for value in test.values}
-    cells = [_read_as_asked(cell, asked, reading) for cell in cells]
-    texts = _mentioned(cells, reading)
-    line = line_of(column, reading, tests, texts)
-    domain = _domain(cells, texts, reading, line)
-    sheet = _Sheet(len(cells), _Regions(tests, line), domain)
+    """Profiles of a column's distinct cells under the conditions of a query on it."""
+    asked = Asked(column, reading, cells, parts)
+    cells, line = asked.cells, asked.line
+    sheet = _Sheet(len(cells), asked.regions, asked.domain)
     sheet.put_values(
         [
             (row, None if text is None else line.key(text), 1 / len(cell.texts))
@@ -189,9 +241,14 @@ class _Sheet:
         # Places are found exactly, with numbers of any size; only shares are rounded.
         first = np.array([self.regions.of(low) for _, low, _ in entries])
         last = np.array([self.regions.of(high) for _, _, high in entries])
-        for region in range(self.regions.missing):
-            reached = rows[(first <= region) & (region <= last)]
-            self.possible[reached, self.regions.signature[region]] = True
+        signature = np.array(self.regions.signature[: self.regions.missing])
+        real = np.ones(len(signature), dtype=bool)
+        if self.domain.closed:  # there is nothing between two ranks
+            real[:] = False
+            real[[self.regions.of(value) for value in self.domain.values]] = True
+        for number in np.unique(signature):
+            before = np.concatenate([[0], np.cumsum(real & (signature == number))])
+            self.possible[rows, number] |= before[last + 1] > before[first]
         for row, low, high in entries:
             if low == high or not self.domain.measured:
                 self._add(row, low, high, 1.0)
@@ -229,9 +286,10 @@ class _Sheet:
 
     def _add_measured(self, entries: Sequence[tuple[int, Key, Key]], weight: float) -> None:
         rows = np.array([row for row, _, _ in entries], dtype=np.int64)
-        low = np.array([float(low) for _, low, _ in entries])
-        high = np.array([float(high) for _, _, high in entries])
-        for region, share in self.regions.spread(low, high, self.domain.whole):
+        if not entries:
+            return
+        lows, highs = [low for _, low, _ in entries], [high for _, _, high in entries]
+        for region, share in self.regions.spread(lows, highs, self.domain.whole):
             self.shares[rows, self.regions.signature[region]] += weight * share
 
     def profiles(self) -> Profiles:
@@ -276,7 +334,7 @@ def _domain(cells: Sequence[Cell], texts: Collection[str], reading: Reading, lin
         missing=shown or reading.kind != "categorical",
         closed=reading.tree is not None or isinstance(line, RankLine),
         measured=line.measured,
-        whole=line.measured and all(value == math.floor(value) for value in values),
+        whole=line.measured and all(value == _floor(value) for value in values),
     )
 
 

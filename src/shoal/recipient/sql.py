@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import datetime
-import decimal
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn
 
 import duckdb
 
 from shoal.errors import PolicyError
+from shoal.recipient.constants import Constants, Node, first_line, is_constant, one_row
+from shoal.recipient.deadline import Deadline
 from shoal.recipient.logic import Expression, both, either, negated
 from shoal.released.conditions import Constant, Test
 
@@ -37,7 +37,9 @@ CLAUSES = {
     "sample": "a sample",
     "modifiers": "DISTINCT, ORDER BY or LIMIT",
 }
-Node = dict[str, Any]
+CONDITIONS = {"CONJUNCTION", "COMPARISON", "BETWEEN", "OPERATOR"}
+PARTS = ("children", "left", "right", "input", "lower", "upper")
+"""Where conditions have their parts: others, and the values they compare with."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +51,19 @@ class Query:
 
 
 def parse_query(
-    sql: str, connection: duckdb.DuckDBPyConnection, resolve: Callable[[str], str]
+    sql: str,
+    connection: duckdb.DuckDBPyConnection,
+    resolve: Callable[[str], str],
+    deadline: Deadline,
 ) -> Query:
     """Parse a counting query; `PolicyError` names what is not supported.
 
     `resolve` gives the release's own name of a column, or raises.
     """
-    return _Parser(connection, resolve).query(sql)
+    try:
+        return _Parser(connection, resolve, deadline).query(sql)
+    except RecursionError:
+        raise PolicyError("query: nested too deep; ask for less at once") from None
 
 
 def _unsupported(what: str) -> NoReturn:
@@ -66,10 +74,15 @@ class _Parser:
     """One query. Holds the connection that evaluates its constants, and its table's names."""
 
     def __init__(
-        self, connection: duckdb.DuckDBPyConnection, resolve: Callable[[str], str]
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        resolve: Callable[[str], str],
+        deadline: Deadline,
     ) -> None:
         self.connection = connection
         self.resolve = resolve
+        self.deadline = deadline
+        self.constants = Constants(connection, deadline, self._tree("SELECT 1"))
         self.table_names: set[str] = set()
 
     def query(self, sql: str) -> Query:
@@ -85,28 +98,25 @@ class _Parser:
         selected = self._select(node["select_list"])
         groups = self._groups(node, selected)
         where = node.get("where_clause")
-        return Query(True if where is None else self._condition(where), groups)
+        if where is None:
+            return Query(True, groups)
+        self.constants.compute(self._computed_values(where))
+        return Query(self._condition(where), groups)
 
     def _tree(self, sql: str) -> Node:
         """The parse tree of the one statement."""
         try:
-            [text] = self._row("SELECT json_serialize_sql(?::VARCHAR)", sql)
+            parse = "SELECT json_serialize_sql(?::VARCHAR)"
+            row = one_row(self.connection, self.deadline, parse, sql)
         except duckdb.Error as error:
-            raise PolicyError(f"query: {_first_line(error)}") from None
-        answer: Node = json.loads(text)
+            raise PolicyError(f"query: {first_line(error)}") from None
+        answer: Node = json.loads(row[0] if row else "")
         if answer["error"]:
             raise PolicyError(f"query: {' '.join(answer['error_message'].split())}; {SUPPORTED}")
         if len(answer["statements"]) != 1:
             _unsupported("more than one statement")
         statement: Node = answer["statements"][0]
         return statement
-
-    def _row(self, sql: str, parameter: str) -> tuple[Any, ...]:
-        # All rows, though there is one: DuckDB lets nothing else run while some are left.
-        rows = self.connection.execute(sql, [parameter]).fetchall()
-        if len(rows) != 1:
-            _unsupported("an expression of many values, such as unnest(),")
-        return tuple(rows[0])
 
     # FROM, SELECT, GROUP BY
 
@@ -149,7 +159,7 @@ class _Parser:
         return tuple(dict.fromkeys(groups))
 
     def _by_position(self, node: Node, selected: list[str | None]) -> str:
-        constant = self._constant(node) if _is_constant(node) else None
+        constant = self._constant(node) if is_constant(node) else None
         if constant is not None and constant.kind == "number" and constant.text.isdigit():
             position = int(constant.text) - 1
             if 0 <= position < len(selected) and (name := selected[position]) is not None:
@@ -186,7 +196,7 @@ class _Parser:
             return inside if kind == "COMPARE_BETWEEN" else negated(inside)
         if kind in COMPARISONS:
             return self._compare(COMPARISONS[kind], node["left"], node["right"])
-        if _is_constant(node):
+        if is_constant(node):
             return self._truth(node)
         _unsupported(f"{_named(node)} in WHERE")
 
@@ -199,10 +209,10 @@ class _Parser:
         return constant.text == "true"
 
     def _compare(self, op: str, left: Node, right: Node) -> Expression:
-        if _is_constant(left) and not _is_constant(right):
+        if is_constant(left) and not is_constant(right):
             left, right, op = right, left, MIRRORED.get(op, op)
         column = self._tested(left)
-        if not _is_constant(right):
+        if not is_constant(right):
             _unsupported(f"comparing {column!r} with {_named(right)}")
         value = self._constant(right)
         if value is None:  # a comparison with NULL is neither true nor false
@@ -217,9 +227,9 @@ class _Parser:
     def _in(self, left: Node, *nodes: Node) -> Expression:
         column = self._tested(left)
         for node in nodes:
-            if not _is_constant(node):
+            if not is_constant(node):
                 _unsupported(f"{_named(node)} in IN")
-        values = self._constants(nodes)
+        values = [self._constant(node) for node in nodes]
         known = tuple(value for value in values if value is not None)
         test = Test(column, "in", known)
         return test if len(known) == len(values) else either([test, None])
@@ -230,48 +240,26 @@ class _Parser:
         return self._column(node)
 
     def _constant(self, node: Node) -> Constant | None:
-        return self._constants([node])[0]
+        return self.constants.of(node)
 
-    def _constants(self, nodes: Sequence[Node]) -> list[Constant | None]:
-        """Values of expressions without columns, as DuckDB evaluates them; None is NULL."""
-        statement = self._tree("SELECT 1")
-        # Names of their own: DuckDB would call equal values by equal names, and refuse.
-        named = [{**node, "alias": f"v{i}"} for i, node in enumerate(nodes)]
-        statement["node"]["select_list"] = named
-        whole = json.dumps({"error": False, "statements": [statement]})
-        try:
-            values = self._row("FROM json_execute_serialized_sql(?::VARCHAR)", whole)
-        except duckdb.Error as error:
-            raise PolicyError(f"query: {_first_line(error)}") from None
-        return [None if value is None else _constant_of(value) for value in values]
-
-
-def _constant_of(value: Any) -> Constant:
-    if isinstance(value, bool):
-        return Constant("bool", str(value).lower())
-    if isinstance(value, int | float | decimal.Decimal):
-        return Constant("number", str(value))
-    if isinstance(value, datetime.date):  # and times, which are dates
-        return Constant("date", str(value))
-    if isinstance(value, str):
-        return Constant("text", value)
-    _unsupported(f"a value of type {type(value).__name__}")
+    def _computed_values(self, where: Node) -> list[Node]:
+        """Every value of a condition, to be computed together."""
+        found: list[Node] = []
+        left: list[Any] = [where]
+        while left:
+            node = left.pop()
+            if isinstance(node, list):
+                left += node
+            elif isinstance(node, dict) and node.get("class") in CONDITIONS:
+                left += [node[part] for part in PARTS if part in node]
+            elif isinstance(node, dict) and is_constant(node):
+                found.append(node)
+        return found
 
 
 def _is_count(node: Node) -> bool:
     plain = not node.get("filter") and not node.get("distinct")
     return bool(node["class"] == "FUNCTION" and node["function_name"] == "count_star" and plain)
-
-
-def _is_constant(node: Any) -> bool:
-    """Whether an expression mentions neither columns nor subqueries nor parameters."""
-    if isinstance(node, list):
-        return all(_is_constant(part) for part in node)
-    if not isinstance(node, dict):
-        return True
-    if node.get("class") in {"COLUMN_REF", "SUBQUERY", "STAR", "PARAMETER", "WINDOW", "LAMBDA"}:
-        return False
-    return all(_is_constant(part) for part in node.values())
 
 
 def _named(node: Node) -> str:
@@ -282,9 +270,3 @@ def _named(node: Node) -> str:
     if node["class"] == "COLUMN_REF":
         return f"column {'.'.join(node['column_names'])!r}"
     return str(node["type"]).replace("COMPARE_", "").replace("OPERATOR_", "").replace("_", " ")
-
-
-def _first_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    wrapped = len(lines) > 1 and lines[1].startswith("Error: ")
-    return lines[1].removeprefix("Error: ") if wrapped else lines[0]

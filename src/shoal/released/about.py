@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from shoal.errors import InputError
 from shoal.hierarchy import Hierarchy, hierarchy_from_spec
+from shoal.notation import NOTATIONS
 from shoal.policy import KINDS, Kind, Policy
 from shoal.released.cells import Reading
 
@@ -67,6 +68,13 @@ class About:
         pairs = [name.removesuffix(BOUNDS[0]) for name in self.columns]
         return [*self.columns, *(name for name in pairs if self.pair(name))]
 
+    def declared(self) -> list[str]:
+        """Names that manifest and policy give: a file without a header has records for names."""
+        told = self._table("release").get("columns")
+        named = [str(name) for name in told] if isinstance(told, list) else []
+        pairs = [name.removesuffix(BOUNDS[0]) for name in named if name.endswith(BOUNDS[0])]
+        return [*named, *pairs, *self.policy.qi]
+
     def generalised(self, name: str) -> bool | None:
         """Whether a column's cells are to be parsed; None if nobody says."""
         published = self._table("release").get("qi")
@@ -77,14 +85,24 @@ class About:
     def reading(self, name: str, guess: Reading) -> Reading:
         """How to read a column's cells; `guess` from their looks where nothing is declared."""
         kind = self.kind(name) or guess.kind
+        notation = self.notation(name) or guess.notation
         if not guess.generalised:
-            return Reading(kind, False, order=self.policy.order.get(name))
+            return Reading(kind, False, order=self.policy.order.get(name), notation=notation)
         tree, labels = self._tree(name)
         if self._is_tree_of_intervals(name):  # its labels speak for themselves
             kind, tree, labels = "numeric", None, False
         order = self.policy.order.get(name)
         hidden = order is None and name in self._table("policy", "order")
-        return Reading(kind, True, tree, labels, order, hidden)
+        return Reading(kind, True, tree, labels, order, hidden, notation)
+
+    def notation(self, name: str) -> str | None:
+        """How its dates and numbers are written; None: plainly, or nobody says."""
+        told = self.policy.notation.get(name) or self._table("policy", "notation").get(name)
+        if told is not None and told not in NOTATIONS:
+            raise InputError(
+                f"the manifest gives column {name!r} an unknown notation; is it damaged?"
+            )
+        return told
 
     def kind(self, name: str) -> Kind | None:
         """The declared kind of a column; None if nobody says."""

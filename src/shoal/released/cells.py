@@ -13,9 +13,11 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from shoal.encoding.noting import AMBIGUOUS, notation_of
 from shoal.encoding.recode import STAR
+from shoal.encoding.values import Values as Distinct
 from shoal.encoding.values import guess_kind
-from shoal.errors import InputError
+from shoal.errors import InputError, PolicyError
 from shoal.hierarchy import Hierarchy
 from shoal.policy import Kind
 
@@ -81,6 +83,8 @@ class Reading(NamedTuple):
     """Declared order of an ordinal column, lowest first."""
     hidden_order: bool = False
     """There is a declared order, but it is not at hand."""
+    notation: str | None = None
+    """How its dates and numbers are written, where that is not the plain way."""
 
 
 def read_cell(text: str | None, reading: Reading, column: str) -> Cell:
@@ -148,20 +152,30 @@ def _elements(text: str) -> list[str | None] | None:
         position = found.end()
 
 
-def infer_reading(texts: Sequence[str | None]) -> Reading:
+def infer_reading(
+    texts: Sequence[str | None], declared: str | None = None, column: str = ""
+) -> Reading:
     """How to read a column of which nothing is known but its distinct texts.
 
-    One interval, set or star, and the column is taken to be generalised.
+    One interval, set or star, and the column is taken to be generalised. `declared` is how its
+    dates and numbers are written, where somebody says it.
     """
     present = [text for text in texts if text is not None]
     sets = any(_value_set(text) is not None for text in present)
     intervals = any(_interval(text) is not None for text in present)
-    kind = guess_kind(pa.array(list(_parts(present)), pa.string()))[0]
+    mentioned = pa.array(list(_parts(present)), pa.string())
+    notation = declared or notation_of(mentioned)
+    if notation == AMBIGUOUS:
+        raise PolicyError(
+            f"column {column!r}: its dates can be read with the day or the month first; give the "
+            f"manifest, or --notation {column}=dd/mm/yyyy or {column}=mm/dd/yyyy"
+        )
+    kind = guess_kind(Distinct(mentioned, False, notation=notation).parsed)[0]
     if sets or (kind == "categorical" and not intervals):
         return Reading("categorical", sets or STAR in present)
     if kind == "categorical":
         return Reading("ordinal", True)
-    return Reading(kind, intervals or STAR in present)
+    return Reading(kind, intervals or STAR in present, notation=notation)
 
 
 def _parts(texts: Sequence[str]) -> Iterator[str]:

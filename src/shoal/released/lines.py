@@ -8,8 +8,10 @@ from datetime import date, datetime, timezone
 from fractions import Fraction
 from typing import Any
 
+from shoal.encoding.numbers import exactly
 from shoal.errors import InputError, PolicyError
 from shoal.hierarchy.rows import NUMBER
+from shoal.notation import expected, plain
 from shoal.released.cells import Reading
 from shoal.released.conditions import Constant, Test
 
@@ -23,14 +25,9 @@ BEYOND_MICROSECONDS = re.compile(r"(\.\d{6})\d+")
 MICROSECONDS_A_DAY = 86_400_000_000
 
 
-def number(text: str) -> int | float | None:
-    """The number a text stands for, whole ones exactly; None if it is none."""
-    if not NUMBER.fullmatch(text):
-        return None
-    try:
-        return int(text)
-    except ValueError:
-        return float(text)
+def number(text: str) -> int | Fraction | float | None:
+    """The number a text stands for, exactly; None if it is none."""
+    return exactly(text) if NUMBER.fullmatch(text) else None
 
 
 def _day(text: str) -> int | Fraction | None:
@@ -61,18 +58,24 @@ class Line:
     """
 
     def __init__(
-        self, column: str, expected: str, key: Callable[[str], Key | None], measured: bool = False
+        self,
+        column: str,
+        expected: str,
+        key: Callable[[str], Key | None],
+        measured: bool = False,
+        notation: str | None = None,
     ) -> None:
         self.column = column
         self.expected = expected
         self.measured = measured
         self._key = key
+        self._notation = notation
         self._known: dict[str, Key] = {}
 
     def key(self, text: str) -> Key:
         """Where a released text stands; the message shows no cell."""
         if text not in self._known:
-            place = self._key(text)
+            place = self._noted(text)
             if place is None:
                 raise InputError(
                     f"column {self.column!r}: expected {self.expected}; got a cell that is "
@@ -81,9 +84,16 @@ class Line:
             self._known[text] = place
         return self._known[text]
 
+    def _noted(self, text: str) -> Key | None:
+        """The place of a text that is written as the column is."""
+        read = plain(text, self._notation)
+        return None if read is None else self._key(read)
+
     def constant(self, value: Constant) -> Key:
-        """Where a value of the query stands."""
+        """Where a value of the query stands; it may be written plainly or as the column is."""
         place = self._key(value.text)
+        if place is None:
+            place = self._noted(value.text)
         if place is None or (value.kind == "bool" and self.measured):
             raise PolicyError(
                 f"query: column {self.column!r} holds {self.expected}; "
@@ -113,9 +123,11 @@ def line_of(column: str, reading: Reading, tests: Sequence[Test], texts: Collect
         Values that its cells mention.
     """
     if reading.kind == "numeric":
-        return _numbers(column)
+        told = expected("numeric", reading.notation)
+        return Line(column, told, number, measured=True, notation=reading.notation)
     if reading.kind == "date":
-        return Line(column, "ISO dates", _day, measured=True)
+        told = expected("date", reading.notation)
+        return Line(column, told, _day, measured=True, notation=reading.notation)
     if reading.order is not None:
         return RankLine(column, reading.order)
     if reading.hidden_order and any(test.op in {"<", "<="} for test in tests):
@@ -126,8 +138,8 @@ def line_of(column: str, reading: Reading, tests: Sequence[Test], texts: Collect
     return _text_or_number(column, reading, tests, texts)
 
 
-def _numbers(column: str, measured: bool = True) -> Line:
-    return Line(column, "numbers", number, measured)
+def _numbers(column: str) -> Line:
+    return Line(column, "numbers", number)
 
 
 def _text_or_number(
@@ -138,10 +150,10 @@ def _text_or_number(
     if reading.kind == "ordinal":
         everything = [*texts, *(value.text for value in values)]
         if everything and all(number(text) is not None for text in everything):
-            return _numbers(column, measured=False)
+            return _numbers(column)
     elif values and all(value.kind == "number" for value in values):
         if all(number(text) is not None for text in texts):
-            return _numbers(column, measured=False)
+            return _numbers(column)
         if any(test.op in {"<", "<="} for test in tests):
             raise PolicyError(
                 f"query: column {column!r} holds texts; quote what it is compared with"

@@ -16,7 +16,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.encoding.classes import class_ids
+from shoal.encoding.exempt import exempt_codes
 from shoal.encoding.folding import counted_values, folded_codes
+from shoal.encoding.pseudonyms import class_of_pseudonyms
+from shoal.encoding.spreadsheet import armed_column
 from shoal.encoding.values import distinct_values, kind_of, parse_numbers
 from shoal.errors import InputError, PolicyError, VerificationError, no_column
 from shoal.models import (
@@ -102,7 +105,7 @@ def _on(
     ids, count = released_classes(released, qi)
     rows = np.bincount(ids, minlength=count).astype(np.int64)
     if policy.person is not None and person is None:
-        return tuple(_without_persons(models, policy, rows)), rows
+        return tuple(_without_persons(released, qi, ids, models, policy)), rows
     checks = _checks(released, ids, models, policy, person)
     if policy.twins == "fold" and not union_closed(models, person is not None):
         # Who reads " F" as "F" sees these classes as one. Models that unions keep cannot fail
@@ -201,7 +204,10 @@ def _histograms(
     person: NDArray[np.int32] | None,
 ) -> ClassHistograms:
     """The values of a sensitive column in every class, as its text says."""
-    distinct = distinct_values(released.column(name), policy.missing)
+    column = released.column(name)
+    # The policy's order knows the texts as they were; no two of them are disarmed to one.
+    texts = armed_column(column) if policy.csv_safe else column
+    distinct = distinct_values(texts, policy.missing, policy.notation.get(name))
     kind = kind_of(name, distinct, policy)
     ranked, _ = counted_values(name, distinct, policy)
     return histograms(
@@ -211,6 +217,7 @@ def _histograms(
         person=person,
         ordered=kind != "categorical",
         numbers=ranked.numbers,
+        exempt=exempt_codes(name, distinct, ranked, policy),
     )
 
 
@@ -248,13 +255,38 @@ def _check(model: Model, column: str | None, classes: ClassHistograms) -> Check:
 
 
 def _without_persons(
-    models: Sequence[Model], policy: Policy, rows: NDArray[np.int64]
+    released: pa.Table,
+    qi: Sequence[str],
+    ids: NDArray[np.int64],
+    models: Sequence[Model],
+    policy: Policy,
 ) -> list[Check]:
-    """A release does not say whose record is whose: check what follows from rows alone.
+    """Check by the pseudonyms of a release, or what follows from rows alone if it has none.
 
-    k persons need at least k rows; nothing more can be refuted without the person column.
+    Pseudonyms hold within a class: who is one person in the whole table they do not say.
     """
-    reason = "models count persons, and the release does not publish them"
+    rows = np.bincount(ids).astype(np.int64)
+    if policy.person_as is None:
+        reason = "models count persons, and the release does not publish them; give --record"
+        return _by_rows(models, policy, rows, reason)
+    within, _ = class_of_pseudonyms(released, list(qi), policy)
+    number = _whole_numbers(released, policy.person_as)
+    _, person = np.unique(np.stack([within, number]), axis=1, return_inverse=True)
+    codes = np.asarray(person, dtype=np.int32).ravel()
+    inside = [model for model in models if not model.compares_with_table]
+    beyond = [model for model in models if model.compares_with_table]
+    checks = _checks(released, ids, inside, policy, codes) if inside else []
+    if policy.twins == "fold" and inside and not union_closed(inside, persons=True):
+        again = _checks(released, within, inside, policy, codes)
+        checks = [_weaker(*both) for both in zip(checks, again, strict=True)]
+    reason = "it counts persons of the whole table, and pseudonyms hold in a class; give --record"
+    return [*checks, *_by_rows(beyond, policy, rows, reason)]
+
+
+def _by_rows(
+    models: Sequence[Model], policy: Policy, rows: NDArray[np.int64], reason: str
+) -> list[Check]:
+    """Check sizes: k persons need k rows or more; nothing else can be refuted without persons."""
     checks = []
     for model in models:
         failing = int((rows < model.smallest_class).sum())

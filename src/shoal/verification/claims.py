@@ -19,12 +19,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.encoding.publish import COUNT, GROUP
 from shoal.errors import InputError
 from shoal.policy import Policy
-from shoal.verification.manifest import risk_of
+from shoal.verification.manifest import FORMAT, risk_of
 from shoal.verification.result import Check, Verification
 
-__all__ = ["about_columns", "about_findings", "hidden_orders"]
+__all__ = ["about_columns", "about_findings", "about_second_table", "hidden_orders"]
 
 TOLERANCE = 0.005
 """Published numbers are rounded to three significant digits."""
@@ -40,12 +41,14 @@ def about_columns(
         *_each("the file has column {}, which the manifest does not name", columns, claimed),
         *_each("the manifest names column {}, which the file does not have", claimed, columns),
     ]
-    hidden = [*policy.identifier, *([policy.person] if policy.person else [])]
+    hidden = _hidden(policy)
     found += [
         f"the file has column {name!r}, which the policy says is dropped"
         for name in hidden
         if name in columns
     ]
+    both = [name for name in columns if name in claimed]
+    found += _without_role(policy, both, published, bool(told.get("sensitive_table")))
     if sorted(map(str, _list(told, "qi"))) != sorted(published):
         found.append(
             f"release.qi is not what the policy's qi are called in the file: {_named(published)}"
@@ -53,6 +56,31 @@ def about_columns(
     if told.get("layout", policy.layout) != policy.layout:
         found.append("release.layout is not the policy's layout")
     return found
+
+
+def _without_role(
+    policy: Policy, columns: Sequence[str], published: Sequence[str], separated: bool
+) -> list[str]:
+    """Columns that the file and the manifest both have, and the policy does not know.
+
+    Nobody decided that they may be published; the manifest's list of columns proves nothing.
+    """
+    hidden = _hidden(policy)
+    added = [*([GROUP] if separated else []), *([policy.person_as] if policy.person_as else [])]
+    known = [*published, *policy.sensitive, *policy.plain, *hidden, *added]
+    return _each("the file has column {}, to which the policy gives no role", columns, known)
+
+
+def _hidden(policy: Policy) -> list[str]:
+    """Columns of the input that no release has, unless pseudonyms go by such a name."""
+    dropped = [*policy.identifier, *([policy.person] if policy.person else [])]
+    return [name for name in dropped if name != policy.person_as]
+
+
+def about_second_table(policy: Policy, columns: Sequence[str]) -> list[str]:
+    """Differences in the columns of the sensitive values that are published apart."""
+    known = [GROUP, *policy.sensitive, COUNT]
+    return _each("the sensitive table has column {}, which does not belong there", columns, known)
 
 
 def about_findings(
@@ -75,8 +103,9 @@ def about_findings(
     found += _differences("classes", _table(manifest, "classes"), classes)
     found += _differences("risk", _table(manifest, "risk"), risk_of(class_sizes))
     found += _about_kinds(manifest, policy)
-    found += _about_suppressed(told.get("suppressed"), table.num_rows)
-    return found + list(_about_models(_list(manifest, "models"), verification.checks))
+    found += _about_suppressed(manifest, told.get("suppressed"))
+    private = policy.person is not None  # what persons reach is not told in public
+    return found + list(_about_models(_list(manifest, "models"), verification.checks, private))
 
 
 def _about_kinds(manifest: Mapping[str, Any], policy: Policy) -> list[str]:
@@ -91,18 +120,18 @@ def _about_kinds(manifest: Mapping[str, Any], policy: Policy) -> list[str]:
     return found
 
 
-def _about_suppressed(told: Any, records: int) -> list[str]:
-    """Dropped records and released ones are all records."""
-    if not isinstance(told, Mapping) or told.get("by") != "drop":
+def _about_suppressed(manifest: Mapping[str, Any], told: Any) -> list[str]:
+    """How many records may have been suppressed is what the policy allowed."""
+    if told is None or manifest.get("format") != FORMAT:  # earlier ones counted the records
         return []
-    try:
-        fits = told["of"] - told["records"] == records
-    except (KeyError, TypeError):
-        fits = False
-    return [] if fits else ["release.suppressed: does not add up with the records of the file"]
+    allowed = _table(manifest, "policy")
+    fits = isinstance(told, Mapping) and "max_suppressed" in allowed and (
+        told.get("at_most"), told.get("by")
+    ) == (allowed["max_suppressed"], allowed.get("suppress_by", "drop"))  # fmt: skip
+    return [] if fits else ["release.suppressed: is not what the policy allows"]
 
 
-def _about_models(claimed: Sequence[Any], checks: Iterable[Check]) -> Iterator[str]:
+def _about_models(claimed: Sequence[Any], checks: Iterable[Check], private: bool) -> Iterator[str]:
     """Models must be those that the policy asks for, with what the file reaches."""
     left = {_key(entry): entry for entry in claimed if isinstance(entry, Mapping)}
     if len(left) != len(claimed):
@@ -117,7 +146,9 @@ def _about_models(claimed: Sequence[Any], checks: Iterable[Check]) -> Iterator[s
             yield f"models: {name} is asked for by the policy and not among them"
         elif not all(entry.get("holds") is True for entry in told):
             yield f"models: {name} is not said to hold"
-        elif check.holds and not check.unchecked:
+        elif (
+            check.holds and not check.unchecked and not (private and told[0].get("reached") is None)
+        ):
             yield from _differences(f"models: {name}", told[0], _numbers(found))
     for entry in left.values():
         yield f"models: {_model_name(entry)} is not asked for by the policy"
@@ -158,7 +189,7 @@ def _is_number(value: Any) -> bool:
 
 def hidden_orders(manifest: Mapping[str, Any]) -> set[str]:
     """Columns whose values have an order that the manifest does not publish."""
-    return set(_table(_table(manifest, "policy"), "order"))
+    return set(_table(_table(manifest, "policy"), "order")) - set(_table(manifest, "orders"))
 
 
 def _each(sentence: str, names: Iterable[str], known: Iterable[str]) -> list[str]:

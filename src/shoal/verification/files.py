@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.errors import InputError, PolicyError, VerificationError
+from shoal.encoding.spreadsheet import armed_names
+from shoal.errors import InputError, PolicyError, ShoalError, VerificationError
 from shoal.io.frames import to_arrow
 from shoal.io.paths import manifest_path
 from shoal.io.write import sha256_of
@@ -24,11 +25,26 @@ from shoal.verification.check import (
     published_names,
     released_classes,
 )
-from shoal.verification.claims import about_columns, about_findings, hidden_orders
-from shoal.verification.manifest import checked_manifest, load_manifest, policy_from_manifest
-from shoal.verification.record import of_different_runs
+from shoal.verification.claims import (
+    about_columns,
+    about_findings,
+    about_second_table,
+    hidden_orders,
+)
+from shoal.verification.manifest import (
+    checked_manifest,
+    load_manifest,
+    policy_from_manifest,
+    with_orders,
+)
+from shoal.verification.record import of_different_runs, persons_of
 from shoal.verification.result import Check
-from shoal.verification.signing import check_signature, sign_manifest
+from shoal.verification.signing import (
+    check_report_signature,
+    check_signature,
+    sign_manifest,
+    sign_report,
+)
 
 __all__ = ["sign", "verify"]
 
@@ -43,6 +59,8 @@ def verify(
     *,
     sensitive_table: Any = None,
     key: str | Path | None = None,
+    record: str | Path | None = None,
+    report: str | Path | None = None,
     **settings: Any,
 ) -> Verification:
     """Check a released table against its manifest, or against models given here.
@@ -60,16 +78,27 @@ def verify(
         manifest names the file of it.
     key
         A public key, by which the manifest must be signed (`shoal sign`).
+    record
+        The release's private record, for its custodian: it says whose records are whose,
+        so that models which count persons can be checked.
+    report
+        A report of the release, which must be signed by the `key`, too.
     """
+    if report is not None and key is None:
+        raise PolicyError("report: the signature of a report is checked with a key; give one")
+    if record is not None and (policy is not None or settings):
+        raise PolicyError("record: a record goes with a manifest; give no models")
     if key is not None and (policy is not None or settings or isinstance(manifest, Mapping)):
         raise PolicyError("key: a signature is of a manifest's file; give no models, but the file")
     if policy is not None or settings:
         policy = Policy.of(policy, settings)
-        second = None if sensitive_table is None else _table(sensitive_table)
-        return _check(_table(release), second, policy)
+        second = None if sensitive_table is None else _table(sensitive_table, policy)
+        return _check(_table(release, policy), second, policy)
     is_file = isinstance(release, str | Path)
     if key is not None and not is_file:
         raise PolicyError("key: a signature is of a released file; give its name, not a table")
+    if record is not None and not is_file:
+        raise PolicyError("record: a record is of a released file; give its name, not a table")
     if manifest is None and not is_file:
         raise PolicyError("verify: give the manifest, or the columns and models to check")
     if isinstance(manifest, Mapping):
@@ -78,6 +107,8 @@ def verify(
         path = Path(manifest) if manifest is not None else manifest_path(Path(release))
         named, claims = str(path), load_manifest(path)
     changed = [] if key is None else check_signature(Path(named), claims, Path(key))
+    if key is not None and report is not None:
+        changed += check_report_signature(Path(report), claims, Path(key))
     told = claims.get("release")
     if not isinstance(told, Mapping):
         raise InputError(f"manifest {named}: lacks 'release'")
@@ -92,35 +123,59 @@ def verify(
             sensitive_table = _beside(Path(release), other, named)
             changed += _digest_differs(sensitive_table, other, named)
     try:
-        found = _compared(release, sensitive_table, claims, named, changed)
+        persons = None
+        if record is not None and not changed:
+            persons = persons_of(Path(record), Path(release))
+        found = _compared(release, sensitive_table, claims, named, changed, persons)
         return replace(found, signed=key is not None and found.holds)
-    except (InputError, VerificationError):
+    except ShoalError:
         if changed:  # what is wrong with a file that was changed is that it was changed
             raise VerificationError(changed[0]) from None
         raise
 
 
-def sign(release: str | Path, key: str | Path, manifest: str | Path | None = None) -> Path:
-    """Sign a release's manifest with a private key, if nothing is wrong with the release."""
+def sign(
+    release: str | Path,
+    key: str | Path,
+    manifest: str | Path | None = None,
+    report: str | Path | None = None,
+) -> list[Path]:
+    """Sign a release's manifest with a private key, if nothing is wrong with the release.
+
+    With a report, that too, together with the manifest it is about. Gives the files written.
+    """
     path = Path(manifest) if manifest is not None else manifest_path(Path(release))
     verify(release, path).raise_if_failed()
-    return sign_manifest(path, load_manifest(path), Path(key))
+    content = load_manifest(path)
+    signed = [sign_report(Path(report), content, Path(key))] if report is not None else []
+    return [sign_manifest(path, content, Path(key)), *signed]
 
 
 def _compared(
-    release: Any, sensitive_table: Any, claims: Mapping[str, Any], named: str, changed: list[str]
+    release: Any,
+    sensitive_table: Any,
+    claims: Mapping[str, Any],
+    named: str,
+    changed: list[str],
+    persons: NDArray[np.int32] | None,
 ) -> Verification:
     """Check the models that the policy of a manifest asks for, and whatever else it says."""
     policy = policy_from_manifest(claims, named)
-    table = _table(release)
-    second = None if sensitive_table is None else _table(sensitive_table)
+    table = _table(release, policy)
+    second = None if sensitive_table is None else _table(sensitive_table, policy)
     qi = published_names(policy.qi, table.column_names)
     found = [*changed, *about_columns(claims, policy, table.column_names, qi)]
+    if second is not None:
+        found += about_second_table(policy, second.column_names)
     there = [*table.column_names, *(second.column_names if second is not None else ())]
-    if lacking := [name for name in (*qi, *policy.sensitive) if name not in there]:
+    needed = [*qi, *policy.sensitive, *([policy.person_as] if policy.person_as else [])]
+    if lacking := [name for name in needed if name not in there]:
         says = f"the policy has column {lacking[0]!r}, and the release does not"
         raise VerificationError(found[0] if found else says)
-    verification = _check(table, second, policy)
+    try:
+        verification = _check(table, second, with_orders(policy, claims, table), persons)
+    except PolicyError as error:  # nobody gave a policy: what does not fit is the manifest
+        raise VerificationError(f"the file does not fit its manifest: {error}") from None
     hidden = hidden_orders(claims)
     checks = tuple(_without_order(check, hidden) for check in verification.checks)
     verification = replace(verification, checks=checks)
@@ -136,7 +191,7 @@ def _class_sizes(table: pa.Table, qi: list[str]) -> NDArray[np.int64]:
 
 def _without_order(check: Check, hidden: set[str]) -> Check:
     """A distance between ranks cannot be checked where nobody says which value has which."""
-    by_rank = check.source is not None and check.source[0].compares_with_table
+    by_rank = check.source is not None and check.source[0].uses_order
     if check.column not in hidden or not by_rank:
         return check
     reason = f"the manifest does not publish the order of {check.column}; check with --policy"
@@ -151,7 +206,12 @@ def _beside(release: Path, claims: Any, manifest: str) -> Path:
         raise InputError(f"manifest {manifest}: does not name the sensitive table") from None
 
 
-def _check(table: pa.Table, sensitive_table: pa.Table | None, policy: Policy) -> Verification:
+def _check(
+    table: pa.Table,
+    sensitive_table: pa.Table | None,
+    policy: Policy,
+    persons: NDArray[np.int32] | None = None,
+) -> Verification:
     models = models_of(policy)
     if sensitive_table is not None:
         if len(policy.sensitive) != 1:
@@ -159,14 +219,15 @@ def _check(table: pa.Table, sensitive_table: pa.Table | None, policy: Policy) ->
         return check_separated(table, sensitive_table, models, policy)
     if not policy.qi:
         raise PolicyError("qi: name the quasi-identifiers of the release, with --qi")
-    return check_release(table, published_names(policy.qi, table.column_names), models, policy)
+    qi = published_names(policy.qi, table.column_names)
+    return check_release(table, qi, models, policy, person=persons)
 
 
-def _table(data: Any) -> pa.Table:
+def _table(data: Any, policy: Policy) -> pa.Table:
     table, _ = to_arrow(data, NULLS)
     if table.num_rows == 0:
         raise InputError("the release is empty: it has no records to check")
-    return table
+    return armed_names(table) if policy.csv_safe else table
 
 
 def _digest_differs(path: Path, claims: Mapping[str, Any], manifest: str) -> list[str]:

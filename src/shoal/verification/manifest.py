@@ -14,16 +14,19 @@ import json
 import math
 import platform
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal._version import __version__
-from shoal.errors import InputError
+from shoal.encoding.exempt import public_values
+from shoal.encoding.spreadsheet import armed_column
+from shoal.encoding.values import distinct_values
+from shoal.errors import InputError, VerificationError
 from shoal.model_settings import MODEL_SETTINGS
 from shoal.policy import Policy
 
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from shoal.bounds import Bound
     from shoal.metrics.loss import Loss
     from shoal.release import Budget, MethodUsed, Release
+    from shoal.verification.result import Check
 
 __all__ = [
     "FORMAT",
@@ -42,18 +46,27 @@ __all__ = [
     "policy_from_manifest",
     "release_facts",
     "risk_of",
+    "values_by_text",
     "versions",
+    "with_orders",
 ]
 
-FORMAT = 2
-READABLE = (1, 2)
-"""Formats that can be read: what verification asks for is in the same place in both."""
+FORMAT = 3
+READABLE = (1, 2, 3)
+"""Formats that can be read: what verification asks for is in the same place in all."""
 SEED_GIVEN = "the seed was given: whoever knows it can replay the run and test guesses about people"
+PERSONS = "models count persons; the release does not say whose record is whose"
+PSEUDONYMS = (
+    "models count persons; records of one person within a class have the same pseudonym, so that "
+    "how many records somebody has there can be seen"
+)
 CHECKED = (
     *("identifier", "qi", "sensitive", "plain", "person", "reader", "collusion_k"),
+    *("exempt", "person_as", "notation", "weight_column", "weight_as"),
     *MODEL_SETTINGS,
     "twins",
     "layout",
+    "csv_safe",
 )
 """Settings of a policy by which a release is checked; not what it calls missing, because a
 release has nulls there, and a manifest could call any cell missing."""
@@ -69,9 +82,10 @@ def manifest_of(release: Release) -> dict[str, Any]:
         "versions": versions(),
         "policy": _public_settings(release.policy),
         "method": _method(release.method, release.budget),
+        "grouping": {"looked_at": release.method.looked_at, "drawn": release.method.drawn},
         "release": release_facts(release),
         "kinds": dict(release.kinds),
-        "models": [check.to_dict() for check in release.verification.checks],
+        "models": [_public_check(check, release.policy) for check in release.verification.checks],
         "classes": {
             "count": len(sizes),
             "smallest": int(sizes.min()),
@@ -79,8 +93,53 @@ def manifest_of(release: Release) -> dict[str, Any]:
         },
         "loss": _loss(release),
         "risk": risk_of(sizes),
-        "notices": [*notices(release), *release.exposed],
+        **_disclosure(release),
+        "notices": [*notices(release), *release.exposed, *release.unprotected],
+        **_orders(release),
     }
+
+
+def _orders(release: Release) -> dict[str, Any]:
+    """Ranks of sensitive values, where a model measures by them: of those that are published.
+
+    The manifest shows no value: ranks are listed in the order of the texts.
+    """
+    policy = release.policy
+    found = {}
+    for name in policy.sensitive if any(m.uses_order for m in release.models) else ():
+        if name in policy.order and name in release.table.column_names:
+            column = release.table.column(name)
+            there = values_by_text(column, policy)
+            place = {value: number for number, value in enumerate(policy.order[name])}
+            in_order = sorted(there, key=place.__getitem__)
+            found[name] = [in_order.index(value) for value in there]
+    return {"orders": found} if found else {}
+
+
+def values_by_text(column: pa.ChunkedArray, policy: Policy) -> list[str]:
+    """The values of a released column as the policy knows them, sorted as texts."""
+    return sorted(distinct_values(armed_column(column) if policy.csv_safe else column).texts())
+
+
+def with_orders(policy: Policy, manifest: Mapping[str, Any], table: pa.Table) -> Policy:
+    """The policy with the orders that a manifest publishes of values in the released table.
+
+    Raises
+    ------
+    VerificationError
+        The ranks are not those of the values that are there.
+    """
+    orders = {}
+    for name, ranks in manifest.get("orders", {}).items():
+        if name not in policy.sensitive or name not in table.column_names:
+            continue
+        values = values_by_text(table.column(name), policy)
+        if not isinstance(ranks, list) or not all(type(rank) is int for rank in ranks):
+            raise InputError(f"the manifest's order of {name!r} is no list of ranks")
+        if sorted(ranks) != list(range(len(values))):
+            raise VerificationError(f"the manifest's order is not of the values of {name!r}")
+        orders[name] = [value for _, value in sorted(zip(ranks, values, strict=True))]
+    return policy.override(order=orders) if orders else policy
 
 
 def versions() -> dict[str, str]:
@@ -93,16 +152,22 @@ def versions() -> dict[str, str]:
 
 
 def release_facts(release: Release) -> dict[str, Any]:
-    """What the released table is, as its readers see it."""
+    """What the released table is, as its readers see it.
+
+    Of columns that were left out not even the names: nobody declared them. Of dropped
+    records only how many the policy allows: their number would confirm a guess.
+    """
     policy = release.policy
+    known = {} if policy.rest == "drop" or not release.rest else {policy.rest: list(release.rest)}
+    limit = {"at_most": policy.settings().get("max_suppressed"), "by": policy.suppress_by}
     return {
         "records": release.verification.records,
         "columns": release.table.column_names,
         "qi": list(release.qi),
         "layout": policy.layout,
         "order": "input" if policy.keep_order else "canonical",
-        **({"rest": {policy.rest: list(release.rest)}} if release.rest else {}),
-        **({"suppressed": asdict(release.suppressed)} if release.suppressed else {}),
+        **({"rest": known} if known else {}),
+        **({"suppressed": limit} if policy.max_suppressed is not None else {}),
     }
 
 
@@ -117,14 +182,39 @@ def _method(method: MethodUsed, budget: Budget | None) -> dict[str, Any]:
 
 
 def _loss(release: Release) -> dict[str, Any]:
-    """Losses relative to what is released, rounded; what can be counted in it as it is."""
+    """Losses of what is released, rounded; what can be counted in it as it is."""
     exact = release.released_loss or release.loss
     rounded = {name: _significant(value) for name, value in exact.ncp.items()}
     found = {**exact.to_dict(), "gcp": _significant(exact.gcp), "ncp": rounded}
-    # With records suppressed the bound is of spans and counts that are not released.
-    if release.bound is not None and release.released_loss is None:
+    del found["suppressed_records"]
+    if release.bound is not None and _is_of_what_is_released(release):
         found["bound"] = _public_bound(exact.gcp, release.bound)
     return found
+
+
+def _is_of_what_is_released(release: Release) -> bool:
+    """Whether nobody can have been dropped, and nobody was starred.
+
+    The bound is of the spans and counts of all records. Where some may have been dropped,
+    that it is there would already say that none was.
+    """
+    if release.policy.max_suppressed is not None and release.policy.suppress_by == "drop":
+        return False
+    return release.released_loss is None
+
+
+def _public_check(check: Check, policy: Policy) -> dict[str, Any]:
+    """A model with what it reached; where persons are counted only that it holds.
+
+    Who is one person is not published, and neither is a number counted from it; with
+    pseudonyms it is, within each class.
+    """
+    told = check.to_dict()
+    table_counts = check.source is not None and check.source[0].compares_with_table
+    if policy.person is None or (policy.person_as is not None and not table_counts):
+        return told
+    public = {name: value for name, value in told.items() if name not in check.facts}
+    return {**public, "reached": None}
 
 
 def _significant(number: float, digits: int = LOSS_DIGITS) -> float:
@@ -161,6 +251,18 @@ def risk_of(class_sizes: NDArray[np.int64]) -> dict[str, float]:
     }
 
 
+def _disclosure(release: Release) -> dict[str, Any]:
+    """How far sensitive values can be inferred (paper 002, Theorem 3).
+
+    Rounded: it takes the true quasi-identifiers to tell whom a class covers.
+    """
+    told = {
+        name: {"average": _significant(risk.average), "highest": _significant(risk.highest)}
+        for name, risk in release.disclosure.items()
+    }
+    return {"disclosure": told} if told else {}
+
+
 def gap_of(loss: Loss, bound: Bound) -> float | None:
     """By how much the loss can be above the best possible one at most, as a share of it.
 
@@ -173,7 +275,7 @@ def gap_of(loss: Loss, bound: Bound) -> float | None:
 
 
 def notices(release: Release) -> list[str]:
-    """What readers of the release should know."""
+    """What readers of the release should know, from what is published alone."""
     policy = release.policy
     found = []
     if release.sensitive_table is not None:
@@ -183,16 +285,8 @@ def notices(release: Release) -> list[str]:
     if policy.keep_order:
         found.append("rows keep the input's order, which can betray who they are")
     if policy.person is not None:
-        found.append("models count persons; the release does not say whose record is whose")
-    if release.suppressed is not None and not release.suppressed.records:
-        found.append(_why_none_is_suppressed(policy))
+        found.append(PSEUDONYMS if policy.person_as is not None else PERSONS)
     return found
-
-
-def _why_none_is_suppressed(policy: Policy) -> str:
-    if policy.suppress_by == "star":
-        return "no record was suppressed: it would not lower the loss, or stars make no safe class"
-    return "no record was suppressed: it would not lower the loss"
 
 
 def _public_settings(policy: Policy) -> dict[str, Any]:
@@ -207,6 +301,8 @@ def _public_settings(policy: Policy) -> dict[str, Any]:
         spec = policy.hierarchy[name]
         came = Path(spec).name if isinstance(spec, str) else next(iter(spec), "tree")
         settings["hierarchy"][name] = {"from": came}
+    for name in settings.get("exempt", {}):
+        settings["exempt"][name] = public_values(name, policy)
     for name in settings.get("order", {}):
         settings["order"][name] = {"from": "list"}
     return settings
@@ -227,8 +323,34 @@ def load_manifest(path: Path) -> dict[str, Any]:
 def checked_manifest(manifest: Any, named: str) -> dict[str, Any]:
     """The manifest, if it is one that this version of Shoal can read."""
     if not isinstance(manifest, Mapping) or manifest.get("format") not in READABLE:
-        raise InputError(f"manifest {named}: not a Shoal manifest of format 1 or {FORMAT}")
+        raise InputError(f"manifest {named}: not a Shoal manifest of format 1 to {FORMAT}")
+    for name in ("policy", "release"):
+        if name not in manifest:
+            raise InputError(f"manifest {named}: lacks {name!r}")
+    if wrong := _misshapen(manifest):
+        raise InputError(f"manifest {named}: {wrong[0]!r} is no {wrong[1]}; is it damaged?")
     return dict(manifest)
+
+
+TABLES = ("policy", "method", "release", "kinds", "classes", "loss", "risk", "disclosure", "orders")
+TABLES_OF_POLICY = ("hierarchy", "order", "exempt", "kind", "weight", "coarsen", "reader", "option")
+LISTS_OF_POLICY = ("identifier", "qi", "sensitive", "plain", "missing")
+
+
+def _misshapen(manifest: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The first part of a manifest that is not of its shape, and what it should be."""
+    policy = manifest["policy"]
+    for name in TABLES:
+        if not isinstance(manifest.get(name, {}), Mapping):
+            return name, "table"
+    for name in TABLES_OF_POLICY:
+        if not isinstance(policy.get(name, {}), Mapping):
+            return name, "table"
+    for name in LISTS_OF_POLICY:
+        listed = policy.get(name, [])
+        if not (isinstance(listed, list) and all(isinstance(item, str) for item in listed)):
+            return name, "list of names"
+    return None
 
 
 def policy_from_manifest(manifest: Mapping[str, Any], named: str) -> Policy:

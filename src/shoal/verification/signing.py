@@ -3,7 +3,8 @@
 A manifest holds the hashes of the released files, so whoever signs it signs
 the release. Signed is its content, as JSON in one canonical form, not the bytes
 of its file. The signature (Ed25519) is one line of text beside the manifest:
-``r.csv.manifest.json``, ``r.csv.manifest.sig``.
+``r.csv.manifest.json``, ``r.csv.manifest.sig``. A report is signed together with
+the manifest that it is about, in a file of its own: ``report.html.sig``.
 """
 
 from __future__ import annotations
@@ -16,11 +17,21 @@ from typing import Any
 
 from shoal.errors import InputError, OutputError, PolicyError
 from shoal.io.together import atomic_file
+from shoal.io.write import sha256_of
 
-__all__ = ["check_signature", "new_key", "public_path", "sign_manifest", "signature_path"]
+__all__ = [
+    "check_report_signature",
+    "check_signature",
+    "new_key",
+    "public_path",
+    "sign_manifest",
+    "sign_report",
+    "signature_path",
+]
 
 SCHEME = "ed25519"
 PURPOSE = b"shoal manifest\n"
+REPORT_PURPOSE = b"shoal report\n"
 """Signed before the content, so that no signature of something else passes for one of ours."""
 
 
@@ -56,6 +67,29 @@ def new_key(private: Path) -> Path:
 
 def sign_manifest(manifest: Path, content: Mapping[str, Any], key: Path) -> Path:
     """Write the signature of a manifest's content beside it."""
+    return _sign(signature_path(manifest), _signed(content), key)
+
+
+def sign_report(report: Path, content: Mapping[str, Any], key: Path) -> Path:
+    """Write the signature of a report, and of the manifest that it is about, beside it."""
+    return _sign(_beside(report), _signed_report(report, content), key)
+
+
+def check_signature(manifest: Path, content: Mapping[str, Any], key: Path) -> list[str]:
+    """One line if a manifest is not signed with the key's private twin; nothing if it is."""
+    return _check(signature_path(manifest), _signed(content), key, "manifest")
+
+
+def check_report_signature(report: Path, content: Mapping[str, Any], key: Path) -> list[str]:
+    """One line if a report of a manifest is not signed by the key; nothing if it is."""
+    return _check(_beside(report), _signed_report(report, content), key, "report and manifest")
+
+
+def _beside(report: Path) -> Path:
+    return report.with_name(report.name + ".sig")
+
+
+def _sign(target: Path, signed: bytes, key: Path) -> Path:
     keys, serialization = _cryptography()
     text = _key_text(key)
     try:
@@ -64,14 +98,12 @@ def sign_manifest(manifest: Path, content: Mapping[str, Any], key: Path) -> Path
         private = None
     if not isinstance(private, keys.Ed25519PrivateKey):
         raise InputError(f"{key}: not a private Ed25519 key in PEM; shoal sign --new-key makes one")
-    target = signature_path(manifest)
     with atomic_file(target) as temporary:
-        temporary.write_text(f"{SCHEME} {private.sign(_signed(content)).hex()}\n", "ascii")
+        temporary.write_text(f"{SCHEME} {private.sign(signed).hex()}\n", "ascii")
     return target
 
 
-def check_signature(manifest: Path, content: Mapping[str, Any], key: Path) -> list[str]:
-    """One line if a manifest is not signed with the key's private twin; nothing if it is."""
+def _check(path: Path, signed: bytes, key: Path, what: str) -> list[str]:
     keys, serialization = _cryptography()
     text = _key_text(key)
     try:
@@ -80,7 +112,6 @@ def check_signature(manifest: Path, content: Mapping[str, Any], key: Path) -> li
         public = None
     if not isinstance(public, keys.Ed25519PublicKey):
         raise InputError(f"{key}: not a public Ed25519 key in PEM")
-    path = signature_path(manifest)
     try:
         line = path.read_bytes()
     except OSError:
@@ -88,11 +119,11 @@ def check_signature(manifest: Path, content: Mapping[str, Any], key: Path) -> li
     signature = _signature_in(line)
     try:
         if signature is not None:
-            public.verify(signature, _signed(content))
+            public.verify(signature, signed)
             return []
     except Exception:  # cryptography's InvalidSignature, and nothing else is better
         pass
-    return [f"{path}: is no signature of this manifest by this key; one of the three was changed"]
+    return [f"{path}: is no signature of this {what} by this key; one of them was changed"]
 
 
 def _signature_in(line: bytes) -> bytes | None:
@@ -107,6 +138,15 @@ def _signature_in(line: bytes) -> bytes | None:
 def _signed(content: Mapping[str, Any]) -> bytes:
     """What is signed: equal for equal manifests, however their files are laid out."""
     return PURPOSE + json.dumps(content, sort_keys=True, separators=(",", ":")).encode("ascii")
+
+
+def _signed_report(report: Path, content: Mapping[str, Any]) -> bytes:
+    """What is signed of a report: its bytes, and the manifest that it is about."""
+    try:
+        digest = sha256_of(report)
+    except OSError as error:
+        raise InputError(f"{report}: cannot be read: {error.strerror}") from None
+    return REPORT_PURPOSE + digest.encode("ascii") + b"\n" + _signed(content)
 
 
 def _key_text(path: Path) -> bytes:

@@ -2,38 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from shoal.bounds import Bound, lower_bound
-from shoal.effort import DEFAULT_EFFORT, EFFORTS
+from shoal.bounds.readers import bound_for_readers
+from shoal.clock import NO_LIMIT, Limit
+from shoal.effort import DEFAULT_EFFORT
 from shoal.encoding.table import EncodedTable
 from shoal.plan import Plan
 from shoal.progress import Report
 
-__all__ = ["BOUND_SHARE", "bound_of"]
+__all__ = ["BOUND_SHARE", "below", "bound_of", "load_bound"]
+
+Progress = Callable[[float, float], None] | None
 
 BOUND_SHARE = 0.25
 """Of the time that is given, what goes into the bound."""
 
 
-def bound_of(table: EncodedTable, plan: Plan, report: Report) -> Bound:
-    """What no release of the table under the plan's models and recoding can undercut."""
-    policy, models = plan.policy, plan.models
+def bound_of(
+    table: EncodedTable, plan: Plan, report: Report, limit: Limit = NO_LIMIT
+) -> Bound | None:
+    """What no release of the table under the plan's models and recoding can undercut.
+
+    None where the `limit` of a plan with a time has passed.
+    """
     report("bound", 0, 1)
+    load_bound(table, plan, min(1.0, limit.left) if limit.given else None)
+    if limit.up:
+        return None
+    seconds = limit.left if limit.given else plan.policy.seconds
+    return below(table, plan, seconds, lambda done, total: report("bound", done, total))
+
+
+def load_bound(table: EncodedTable, plan: Plan, seconds: float | None) -> None:
+    """Compile on a few records what is compiled on first use, outside of the time."""
+    least = max(4, *(m.smallest_class for m in plan.models))
+    below(table.take(np.arange(min(table.n, 4 * least))), plan, seconds)
+
+
+def below(
+    table: EncodedTable, plan: Plan, seconds: float | None, progress: Progress = None
+) -> Bound:
+    """A bound under the plan's models, for its readers if it has any, within so many seconds."""
+    policy = plan.policy
     effort = policy.effort or (DEFAULT_EFFORT if policy.seconds is None else "max")
-    seconds = EFFORTS[effort].seconds_for_bound(table.n)
-    if policy.seconds is not None:
-        seconds = policy.seconds * BOUND_SHARE
-    seen = plan.seen(table)
-    suppressible = policy.max_suppressed is not None
-    # What compiles on first use is compiled on a few records, outside of the time.
-    few = seen.take(np.arange(min(table.n, 4 * max(4, *(m.smallest_class for m in models)))))
-    lower_bound(few, models, effort=effort, seconds=seconds, suppressible=suppressible)
-    return lower_bound(
-        seen,
-        models,
-        effort=effort,
-        seconds=seconds,
-        progress=lambda done, total: report("bound", done, total),
-        suppressible=suppressible,
-    )
+    asked: dict[str, Any] = {"effort": effort, "seconds": seconds, "progress": progress}
+    asked["suppressible"] = policy.max_suppressed is not None
+    if plan.readers:
+        return bound_for_readers(plan.seen(table), plan.readers, **asked)
+    return lower_bound(plan.seen(table), plan.models, **asked)

@@ -4,21 +4,23 @@
 often the most frequent sensitive value occurs, and nothing larger is possible.
 
 **The dual problem**: given a budget of loss, the strongest k (or l) that fits.
-Paper 004 leaves it as future work (section 7). Loss grows with k, so doubling
-and then halving the interval finds a k whose loss is within the budget while
-that of k + 1 is not, after about 2 log2(k) trials. A heuristic's loss need not
-grow at every single step; what is promised is exactly what is reported: this k
-fits, the next does not.
+Paper 004 leaves it as future work (section 7). Loss mostly grows with k, so
+doubling and then halving the interval finds a k whose loss is within the budget
+while that of k + 1 is not, after about 2 log2(k) trials. A heuristic's loss need
+not grow at every step, so larger levels are then tried as well, at growing
+distances up to twice as many; where one fits the search goes on from there. The
+answer is the largest level that was found to fit, and no more is said of it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+from shoal.clock import NO_LIMIT, Limit
 from shoal.encoding.codebook import Codebook
 from shoal.encoding.table import EncodedTable
-from shoal.engines.memory.outliers import partition_kept
+from shoal.engines.memory.outliers import Kept, partition_kept
 from shoal.errors import InfeasibleError, PolicyError
 from shoal.models import largest_l, whole_histograms
 from shoal.plan import Plan
@@ -26,6 +28,9 @@ from shoal.progress import Report, silent
 from shoal.release import Budget
 
 __all__ = ["best_l", "strongest"]
+
+TRIAL_SHARE = 1 / 16
+"""Of the time that is left, what one trial may take: about twenty leave a fourth of it."""
 
 
 def best_l(book: Codebook) -> int:
@@ -41,11 +46,15 @@ def best_l(book: Codebook) -> int:
 
 def _possible_l(book: Codebook) -> int:
     """Largest l for which the table as a whole is diverse, of records or persons."""
-    return min(largest_l(c.counts, int(c.sizes.sum())) for c in whole_histograms(book))
+    return min(largest_l(c.largest, int(c.sizes.sum())) for c in whole_histograms(book))
 
 
-def strongest(table: EncodedTable, plan: Plan, report: Report = silent) -> tuple[Plan, Budget]:
-    """The plan with the largest k or l whose loss is within ``policy.max_loss``.
+def strongest(
+    table: EncodedTable, plan: Plan, report: Report = silent, limit: Limit = NO_LIMIT
+) -> tuple[Plan, Budget, Kept]:
+    """The plan with the largest k or l found whose loss is within ``policy.max_loss``.
+
+    Returns the plan, what the budget bought, and the groups that show it.
 
     Parameters
     ----------
@@ -53,42 +62,70 @@ def strongest(table: EncodedTable, plan: Plan, report: Report = silent) -> tuple
         The table, and a plan with a budget; its other models stay as they are.
     report
         Told how far each trial is.
+    limit
+        Until when the whole run works: each trial gets a share of what is left.
     """
     name, most_loss = plan.policy.search, plan.policy.max_loss
     assert most_loss is not None
     most = _largest(table.codebook, name)
     losses: dict[int, float] = {}
+    fitting_groups: dict[int, Kept] = {}
 
     def fits(level: int) -> bool:
         if level not in losses:
-            losses[level] = _loss(table, plan.decided(**{name: level}), report)
+            trial = plan.decided(**{name: level})
+            kept = _kept(table, trial, report, limit.share(TRIAL_SHARE))
+            losses[level] = math.inf if kept is None else kept.loss
+            if kept is not None and losses[level] <= most_loss:
+                for weaker in [known for known in fitting_groups if known < level]:
+                    del fitting_groups[weaker]  # groups of a long table are not kept for nothing
+                fitting_groups[level] = kept
         return losses[level] <= most_loss
 
-    fitting, too_much = _bracket(fits, most)
+    fitting = _largest_found(fits, most, look_beyond=not plan.searches)
     if fitting < 2:
         cost = losses.get(2, math.inf)
         what = (
             f"{name} = 2 already loses {cost:.4f}" if cost <= 1 else f"no {name} >= 2 is possible"
         )
         raise InfeasibleError(f"no release is within a loss of {most_loss}: {what}")
-    above = losses[too_much] if too_much <= most else math.inf
+    above = losses.get(fitting + 1, math.inf)
     budget = Budget(
         most_loss, name, fitting, losses[fitting], len(losses), above if above <= 1 else None
     )
-    return plan.decided(**{name: fitting}), budget
+    return plan.decided(**{name: fitting}), budget, fitting_groups[fitting]
 
 
-def _loss(table: EncodedTable, plan: Plan, report: Report) -> float:
-    """Loss of a release under a plan; infinite where there is none."""
+def _kept(table: EncodedTable, plan: Plan, report: Report, limit: Limit) -> Kept | None:
+    """Groups under a plan; None where there are none."""
     try:
-        return partition_kept(table, plan, report).loss
+        return partition_kept(table, plan, report, limit)
     except InfeasibleError:
-        return math.inf
+        return None
 
 
-def _bracket(fits: Callable[[int], bool], most: int) -> tuple[int, int]:
-    """Neighbours ``level, level + 1`` of which the first fits and the second does not."""
-    fitting, too_much = 1, 2
+def _largest_found(fits: Callable[[int], bool], most: int, look_beyond: bool) -> int:
+    """The largest level seen to fit; 1 if not even 2 does."""
+    fitting = _bracket(fits, 1, most)
+    while look_beyond and fitting > 1:
+        farther = next(filter(fits, _beyond(fitting, most)), None)
+        if farther is None:
+            break
+        fitting = _bracket(fits, farther, most)
+    return fitting
+
+
+def _beyond(level: int, most: int) -> Iterator[int]:
+    """Levels above one whose next does not fit, farther and farther away: up to twice as many."""
+    step, following = 2, 3
+    while level + step <= min(most, 2 * level):
+        yield level + step
+        step, following = following, step + following
+
+
+def _bracket(fits: Callable[[int], bool], fitting: int, most: int) -> int:
+    """A level from `fitting` on that fits while the next one does not."""
+    too_much = 2 * fitting
     while too_much <= most and fits(too_much):
         fitting, too_much = too_much, 2 * too_much
     too_much = min(too_much, most + 1)
@@ -98,7 +135,7 @@ def _bracket(fits: Callable[[int], bool], most: int) -> tuple[int, int]:
             fitting = middle
         else:
             too_much = middle
-    return fitting, too_much
+    return fitting
 
 
 def _largest(book: Codebook, name: str) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,30 +12,49 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.bounds import Bound
+from shoal.clock import Limit
 from shoal.encoding.classes import class_sizes
 from shoal.encoding.encode import encode
-from shoal.encoding.exposure import exposed
+from shoal.encoding.exposure import exposed, exposed_in_release, unprotected
+from shoal.encoding.noting import notations
+from shoal.encoding.pseudonyms import with_pseudonyms
 from shoal.encoding.publish import Published, publish
 from shoal.encoding.recode import RecodedColumn
 from shoal.encoding.released_span import by_what_is_kept
 from shoal.encoding.rest import left_over, settled
 from shoal.encoding.table import EncodedTable, Recoding
+from shoal.encoding.weights import about_weights, with_weights
 from shoal.engines.base import Decision, Engine, Measured
-from shoal.engines.memory.bound import bound_of
+from shoal.engines.memory.bound import BOUND_SHARE, bound_of
 from shoal.engines.memory.budget import best_l, strongest
-from shoal.engines.memory.outliers import Kept, partition_kept, with_stars
+from shoal.engines.memory.canonical import canonical
+from shoal.engines.memory.foresight import seconds_after_partition
+from shoal.engines.memory.levels import best_levels
+from shoal.engines.memory.outliers import Kept, for_rest, partition_kept, with_stars
 from shoal.engines.memory.partition import partition_eligible, recode_merging_equal_texts
-from shoal.errors import InfeasibleError
+from shoal.engines.memory.repair import breakable, mended
+from shoal.engines.memory.size import advice
+from shoal.errors import InfeasibleError, NotFoundError, ShoalError, ShoalWarning
 from shoal.io.frames import to_arrow
+from shoal.io.read import delimiter_of
 from shoal.io.write import sha256_of
+from shoal.metrics.disclosure import Disclosure, attribute_disclosure
 from shoal.metrics.loss import measure
-from shoal.models import check_eligible
+from shoal.models import check_eligible, needs_sensitive
 from shoal.plan import Plan
 from shoal.policy import Policy
-from shoal.release import Budget, MethodUsed, Release, Suppression
+from shoal.release import Before, Budget, MethodUsed, Release, Suppression, fingerprint_of
 from shoal.verification.check import Verification, check_release, check_separated
+from shoal.verification.manifest import risk_of
 
 __all__ = ["Draft", "Encoded", "MemoryEngine", "Source"]
+
+COARSEN_SHARE = 0.25
+"""Of the time that there is, what the search of levels may take."""
+
+
+FINDING_SHARE = 0.5
+"""Of a method's time, what finding outliers may take: those that are kept are grouped anew."""
 
 
 class Source(NamedTuple):
@@ -48,6 +69,8 @@ class Source(NamedTuple):
     """Columns about which the policy's ``rest`` decided."""
     sha256: str | None = None
     """Of that file, for the private record."""
+    delimiter: str | None = None
+    """Of that file, if it is CSV: the release keeps it."""
 
 
 class Encoded(NamedTuple):
@@ -78,43 +101,145 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
         """An Arrow table from whatever the caller has."""
         self.report("read", 0, 1)
         path = Path(data) if isinstance(data, str | Path) else None
-        table, kind = to_arrow(data, policy.missing)
+        table, kind = to_arrow(data, policy.missing, policy.encoding)
         # What is no regular file, as a pipe, cannot be read twice.
         digest = sha256_of(path) if path is not None and path.is_file() else None
-        return Source(table, kind, path, sha256=digest)
+        delimiter = delimiter_of(path, policy.encoding) if digest is not None else None
+        return Source(table, kind, path, sha256=digest, delimiter=delimiter)
 
     def settle(self, source: Source, policy: Policy) -> tuple[Source, Policy]:
         """Ask about the columns as soon as their names are known."""
         names = source.table.column_names
         complete, rest = settled(names, policy), left_over(names, policy)
+        table = source.table
         if rest and policy.rest == "drop":
-            source = source._replace(table=source.table.drop_columns(list(rest)))
-        return source._replace(rest=rest), complete
+            table = table.drop_columns(list(rest))
+        found = notations(table, _read_by_value(complete), complete)
+        complete = complete.override(notation=found)
+        return source._replace(table=with_weights(table, complete), rest=rest), complete
 
     def encode(self, source: Source, policy: Policy) -> Encoded:
         """Codes of all records."""
         self.report("encode", 0, 1)
+        if told := advice(source.table):
+            warnings.warn(ShoalWarning(told), stacklevel=2)
         return Encoded(source, encode(source.table, policy))
+
+    def coarsen(self, encoded: Encoded, plan: Plan) -> tuple[Encoded, Plan]:
+        """The levels of least loss, found on all records in canonical order."""
+        if not plan.policy.coarsen_open:
+            return encoded, plan
+        self.report("coarsen", 0, 1)
+        auto = plan.policy.l == "auto"
+        trial = plan.decided(l=best_l(encoded.table.codebook)) if auto else plan
+        check_eligible(encoded.table.codebook, trial.models)
+        ordered = canonical(encoded.table, plan.seed).table
+        chosen = best_levels(ordered, trial, self.limit.share(COARSEN_SHARE))
+        plan = plan.with_settings(coarsen={**plan.policy.coarsen, **chosen})
+        return self.encode(encoded.source, plan.policy), plan
 
     def decide(self, encoded: Encoded, plan: Plan) -> Decision:
         """The best l, the strongest level within a budget of loss, and what to warn of."""
         self.report("partition", 0, 1)
         table = encoded.table
         budget: Budget | None = None
+        groups: Kept | None = None
         if plan.policy.l == "auto":
             plan = plan.decided(l=best_l(table.codebook))
         if plan.open:
-            plan, budget = strongest(table, plan, self.report)
+            ordered = canonical(table, plan.seed)
+            plan, budget, kept = strongest(ordered.table, plan, self.report, self.limit)
+            groups = self._alone(encoded, ordered.back(self._mended(kept, plan)), plan)
         check_eligible(table.codebook, plan.models)
         cautions = plan.method.cautions(plan.seen(table), plan.models, plan.options)
-        known = exposed(encoded.source.table, table, plan.policy, plan.policy.k or 0)
-        return Decision(plan, budget, tuple(known), tuple(cautions))
+        source = encoded.source.table
+        known = exposed(source, table, plan.policy, plan.policy.k or 0)
+        known += about_weights(source, plan.policy)
+        return Decision(plan, budget, groups, tuple(known), tuple(cautions))
 
-    def partition(self, encoded: Encoded, plan: Plan) -> Kept:
+    def partition(self, encoded: Encoded, decision: Decision) -> Kept:
         """Groups by the plan's method, of the records that are kept."""
-        if plan.policy.suppressible(encoded.table.n):
-            return partition_kept(encoded.table, plan, self.report)
-        return Kept(encoded.table, partition_eligible(encoded.table, plan, self.report))
+        plan = decision.plan
+        shown: Kept | None = decision.groups
+        if shown is not None and not self.limit.given:
+            return shown
+        if not plan.policy.suppressible(encoded.table.n):
+            found = self._everybody(encoded, plan)
+        else:
+            ordered = canonical(encoded.table, plan.seed)
+            limit = self._for_method(encoded, plan)
+            finding = limit.share(FINDING_SHARE)
+            kept = partition_kept(ordered.table, plan, self.report, finding, regrouped=True)
+            found = self._alone(encoded, ordered.back(self._mended(kept, plan)), plan)
+        return found if shown is None or found.loss <= shown.loss else shown
+
+    def _alone(self, encoded: Encoded, kept: Kept, plan: Plan) -> Kept:
+        """Kept records grouped anew, as if those who are suppressed had never been there.
+
+        Spans, kinds, trees and the order of ties would else follow from all records, and so
+        would the groups: whoever knows all others could test guesses about one who was dropped.
+        Where no groups are found that way, which no reader can know, those that were found stay.
+        Groups found anew can lose more than those that made it worth to leave somebody out:
+        then nobody is left out, if that loses less.
+        """
+        if kept.rows is None:
+            return kept
+        source = encoded.source.table.take(pa.array(kept.rows))
+        asked = for_rest(plan, kept.table.n, encoded.table.n)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what is odd about the columns was said before
+                table = encode(source, plan.policy)
+            check_eligible(table.codebook, asked.models)
+            rest = encoded._replace(source=encoded.source._replace(table=source), table=table)
+            outcome = self._everybody(rest, asked).outcome
+        except ShoalError:
+            return kept
+        found = Kept(table, outcome, kept.rows, kept.suppressed, among_all=kept.table)
+        most = plan.policy.max_loss
+        if most is not None and found.loss > most:
+            return kept
+        if found.loss > kept.loss and not plan.searches:  # a search would take its time once more
+            everybody = self._everybody(encoded, plan)
+            if everybody.loss <= found.loss:
+                return everybody
+        return found._replace(outcome=replace(outcome, proof=_proof_of_rest(kept, found)))
+
+    def _mended(self, kept: Kept, plan: Plan) -> Kept:
+        """Groups that hold when published, wherever what a method promises group by group can fail.
+
+        Records that are left out can be taken in again: see `with_outliers`.
+        """
+        if not breakable(kept.table, plan):
+            return kept
+        try:
+            found = mended(kept, plan, self.limit)
+        except (InfeasibleError, NotFoundError):
+            if kept.suppressed:
+                return kept
+            raise
+        most = plan.policy.max_loss
+        if most is not None and found is not kept and found.loss > most:
+            raise NotFoundError(
+                f"max_loss: no release was found that counts persons and loses at most {most}; "
+                "there may be one: try another method, or a larger max_loss"
+            )
+        return found
+
+    def _everybody(self, encoded: Encoded, plan: Plan) -> Kept:
+        """Groups of all records."""
+        ordered = canonical(encoded.table, plan.seed)
+        limit = self._for_method(encoded, plan)
+        outcome = partition_eligible(ordered.table, plan, self.report, limit)
+        return ordered.back(self._mended(Kept(ordered.table, outcome), plan))
+
+    def _for_method(self, encoded: Encoded, plan: Plan) -> Limit:
+        """Until when the method may work, so that all that comes after it has its time."""
+        if not self.limit.given:
+            return self.limit
+        quiet = MemoryEngine()
+        limit = self.limit.before(seconds_after_partition(quiet, encoded, plan))
+        return limit.share(1 - BOUND_SHARE) if plan.proves else limit
 
     def recode(self, encoded: Encoded, kept: Kept, plan: Plan) -> Draft:
         """Recode and publish what is kept, and as stars what is suppressed but released."""
@@ -128,6 +253,7 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
         elif kept.rows is not None:
             source = source.take(pa.array(kept.rows))
         published = publish(source, released, plan.policy, outcome.separated)
+        published = with_pseudonyms(published, source, plan.policy, plan.seed)
         persons = None if person is None else person[published.rows]
         return Draft(kept, recoding, released, published, persons)
 
@@ -148,7 +274,7 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             raise InfeasibleError(
                 "max_loss: no release without the outliers holds; leave out max_suppressed"
             )
-        return Kept(encoded.table, partition_eligible(encoded.table, plan, self.report))
+        return self._mended(self._everybody(encoded, plan), plan)
 
     def measure(
         self, encoded: Encoded, draft: Draft, verification: Verification, plan: Plan
@@ -160,17 +286,23 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
         if kept.outcome.separated is not None:  # told apart by exact quasi-identifiers
             sizes = class_sizes(kept.table.columns(), kept.table.n)
         stars = [column.starred() for column in draft.recoded]
-        loss = measure(kept.table, draft.recoding, sizes, stars, kept.suppressed)
+        loss = measure(*kept.priced(draft.recoding), sizes, stars, kept.suppressed)
+        risk = _disclosure(kept, draft.recoding, plan)
         if kept.rows is None:
-            return Measured(loss, sizes)
-        own = by_what_is_kept(source, kept.rows, kept.table, draft.recoding, plan.policy)
-        return Measured(loss, sizes, measure(*own, sizes, stars, kept.suppressed))
+            return Measured(loss, sizes, disclosure=risk)
+        own = (kept.table, draft.recoding)
+        if kept.among_all is None:
+            own = by_what_is_kept(source, kept.rows, kept.table, draft.recoding, plan.policy)
+        # The stars of suppressed records are there to be counted; dropped records are not.
+        seen = kept.suppressed if plan.policy.suppress_by == "star" else 0
+        return Measured(loss, sizes, measure(*own, sizes, stars, seen), risk)
 
     def bound(self, encoded: Encoded, draft: Draft, plan: Plan) -> Bound | None:
         """A bound for all records, whatever was suppressed; none for exact quasi-identifiers."""
         if not plan.proves or draft.kept.outcome.separated is not None:
             return None
-        return bound_of(encoded.table, plan, self.report)
+        ordered = canonical(encoded.table, plan.seed).table
+        return bound_of(ordered, plan, self.report, self.limit)
 
     def release(
         self,
@@ -192,27 +324,95 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             verification=verification,
             method=_method_used(plan, draft.kept),
             class_sizes=measured.class_sizes,
-            kinds=table.codebook.kinds,
+            kinds=draft.kept.table.codebook.kinds,
             released_loss=measured.released,
+            disclosure=measured.disclosure,
             bound=bound,
             budget=decision.budget,
             seed=plan.seed,
             suppressed=_suppression(plan, draft.kept, table.n),
-            exposed=decision.exposed,
+            exposed=_exposed_in(draft.published, plan),
+            unprotected=_unprotected_in(draft.published, plan),
+            exposed_in_input=decision.exposed,
+            risk_before=_risk_before(table),
             cautions=decision.cautions,
+            before=_before(table, plan),
             kind=encoded.source.kind,
             persons=draft.persons,
             source=encoded.source.path,
             rest=encoded.source.rest,
             source_sha256=encoded.source.sha256,
+            delimiter=encoded.source.delimiter,
             sensitive_table=draft.published.sensitive_table,
+            fingerprint=fingerprint_of(draft.published.table, draft.published.sensitive_table),
         )
+
+
+def _disclosure(kept: Kept, recoding: Recoding, plan: Plan) -> dict[str, Disclosure]:
+    """Paper 002's Theorem 3, where groups are of records and published with their values."""
+    if plan.policy.person is not None or kept.outcome.separated is not None:
+        return {}
+    found = {
+        column.name: attribute_disclosure(kept.table, recoding, number, seed=plan.seed)
+        for number, column in enumerate(kept.table.sensitive)
+    }
+    return {name: risk for name, risk in found.items() if risk is not None}
+
+
+def _proof_of_rest(kept: Kept, found: Kept) -> str:
+    """What is proven of records that were grouped once more: still the same, if they lose as much.
+
+    What a method proves of them alone says nothing about other records to leave out.
+    """
+    if found.loss <= kept.loss + 1e-12:
+        return kept.outcome.proof
+    proof = found.outcome.proof
+    return proof and f"of the records that are kept: {proof}"
+
+
+def _read_by_value(policy: Policy) -> list[str]:
+    """Columns whose dates and numbers are read, in whatever notation."""
+    weights = [policy.weight_column] if policy.weight_as == "round" else []
+    return [*policy.qi, *policy.sensitive, *(name for name in weights if name)]
+
+
+def _before(table: EncodedTable, plan: Plan) -> Before:
+    """How many stand out in the microdata."""
+    sizes = class_sizes(table.columns(), table.n)
+    k = plan.policy.k or 2
+    return Before(table.n, int((sizes == 1).sum()), k, int(sizes[sizes < k].sum()))
 
 
 def _method_used(plan: Plan, kept: Kept) -> MethodUsed:
     outcome = kept.outcome
-    options = plan.options.model_dump()
-    return MethodUsed(plan.method.name, options, plan.recoding, outcome.facts, outcome.proof)
+    return MethodUsed(
+        plan.method.name,
+        plan.options.model_dump(),
+        plan.recoding,
+        plan.looked_at,
+        plan.method.drawn,
+        outcome.facts,
+        outcome.proof,
+    )
+
+
+def _risk_before(table: EncodedTable) -> dict[str, float]:
+    """What a prosecutor gets of the input, and how many records nobody else is like."""
+    sizes = class_sizes(table.columns(), table.n)
+    return {**risk_of(sizes), "unique_records": int(np.count_nonzero(sizes == 1))}
+
+
+def _exposed_in(published: Published, plan: Plan) -> tuple[str, ...]:
+    """What plain columns give away, as far as what is published tells."""
+    policy = plan.policy
+    return tuple(exposed_in_release(published.table, published.qi, policy, policy.k or 0))
+
+
+def _unprotected_in(published: Published, plan: Plan) -> tuple[str, ...]:
+    """Sensitive columns that no model is about, as far as what is published tells."""
+    if needs_sensitive(plan.models):
+        return ()
+    return tuple(unprotected(published.table, published.qi, plan.policy))
 
 
 def _suppression(plan: Plan, kept: Kept, records: int) -> Suppression | None:

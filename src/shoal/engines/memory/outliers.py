@@ -7,20 +7,24 @@ group would lose least, the best of these are left out, and the rest is
 partitioned anew. What lowers the total loss (each suppressed record counts as
 1) is kept; what does not is tried again with half as many. Outliers of the
 policy's own method are looked for, and those of a quick one. Its own method has
-the last word: if it loses less on all records, none is suppressed.
+the last word: if it loses less on all records, none is suppressed. A method that
+chooses groups and outliers at once (`Method.leave_out`) is asked for both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.clock import NO_LIMIT, Limit
 from shoal.encoding.recode import STAR, RecodedColumn
-from shoal.encoding.table import EncodedTable
-from shoal.engines.memory.partition import partition
+from shoal.encoding.released_span import by_all
+from shoal.encoding.table import EncodedTable, Recoding
+from shoal.engines.memory.partition import partition, partition_leaving_out
 from shoal.errors import ShoalError
 from shoal.kernels.outliers.savings import removal_savings
 from shoal.methods import get_method
@@ -30,7 +34,7 @@ from shoal.models import Model, satisfied_classes
 from shoal.plan import Plan
 from shoal.progress import Report, silent
 
-__all__ = ["Kept", "partition_kept", "with_stars"]
+__all__ = ["Kept", "for_rest", "partition_kept", "with_stars"]
 
 Rows = NDArray[np.int64]
 Partitioner = Callable[[EncodedTable], Outcome]
@@ -46,6 +50,8 @@ so a larger budget tries what a smaller one would."""
 ROUNDS = 8
 """Partitions that are tried from each start."""
 GROWTH = 1.5
+TRIALS_SHARE, TRIAL_SHARE = 0.5, 0.15
+"""Of the time that there is, what finding outliers may take; of that, what one trial may."""
 
 
 class Kept(NamedTuple):
@@ -56,12 +62,20 @@ class Kept(NamedTuple):
     rows: Rows | None = None
     """Rows of the table that these are, ascending; None: all."""
     suppressed: int = 0
+    among_all: EncodedTable | None = None
+    """The same records in the codes and scales of all, where the table has its own."""
 
     @property
     def loss(self) -> float:
         """GCP of all records, those suppressed at 1 each."""
-        kept = gcp(self.table, self.outcome.recoding)
+        kept = gcp(*self.priced(self.outcome.recoding))
         return with_suppressed(kept, self.table.n, self.suppressed)
+
+    def priced(self, recoding: Recoding) -> tuple[EncodedTable, Recoding]:
+        """The records and how they are published, on the scales of all records."""
+        if self.among_all is None:
+            return self.table, recoding
+        return self.among_all, by_all(self.among_all, self.table, recoding)
 
 
 class Attempt(NamedTuple):
@@ -76,7 +90,14 @@ class Attempt(NamedTuple):
     """Loss of all records of the whole table, those suppressed at 1 each."""
 
 
-def partition_kept(table: EncodedTable, plan: Plan, report: Report = silent) -> Kept:
+def partition_kept(
+    table: EncodedTable,
+    plan: Plan,
+    report: Report = silent,
+    limit: Limit = NO_LIMIT,
+    *,
+    regrouped: bool = False,
+) -> Kept:
     """The records to keep within the policy's budget, and their partition by its method.
 
     An any-time method decides at its least effort whether records are
@@ -88,16 +109,35 @@ def partition_kept(table: EncodedTable, plan: Plan, report: Report = silent) -> 
         All records, and what is to be done with them.
     report
         Told how far the search is.
+    limit
+        Until when a plan with a time works: half of it may go into finding outliers.
+    regrouped
+        Whether those that are kept are grouped once more, alone, where some are suppressed:
+        then an any-time method need not do its best here.
     """
     most = plan.policy.suppressible(table.n)
     if not most:
-        return Kept(table, partition(table, plan, report))
+        return Kept(table, partition(table, plan, report, limit))
+
+    trials = limit.share(TRIALS_SHARE)
+
+    fit = _fit_for_stars(table, plan) if plan.policy.suppress_by == "star" else None
+    together: Kept | None = None
+    if (chosen := partition_leaving_out(table, plan, most, fit, report)) is not None:
+        rows, outcome = chosen
+        everybody = len(rows) == table.n
+        together = Kept(table.take(rows), outcome, None if everybody else rows, table.n - len(rows))
+        if plan.method.leaves_out(plan.options):
+            return together
 
     def by(plan: Plan) -> Partitioner:
-        return lambda rest: partition(rest, _for_rest(plan, rest.n, table.n))
+        return lambda rest: partition(
+            rest, for_rest(plan, rest.n, table.n), limit=trials.share(TRIAL_SHARE)
+        )
 
-    anytime = plan.method.anytime
-    own = by(plan.with_settings(effort="instant", time=None) if anytime else plan)
+    anytime = plan.searches
+    at_once = anytime and not limit.given
+    own = by(plan.with_settings(effort="instant", time=None) if at_once else plan)
     quick = _quick(plan)
     finders = [] if quick is None else [by(quick)]
     if table.n <= MANY or not (finders and anytime):
@@ -107,14 +147,19 @@ def partition_kept(table: EncodedTable, plan: Plan, report: Report = silent) -> 
         most,
         finders,
         own,
-        fit=_fit_for_stars(table, plan) if plan.policy.suppress_by == "star" else None,
+        fit=fit,
         progress=lambda done, total: report("outliers", done, total),
+        limit=trials,
     )
     outcome = found.outcome
-    if anytime:
-        outcome = partition(found.table, _for_rest(plan, found.table.n, table.n), report)
+    if anytime and not (regrouped and found.table.n < table.n):
+        outcome = partition(found.table, for_rest(plan, found.table.n, table.n), report, limit)
     suppressed = table.n - found.table.n
-    return Kept(found.table, outcome, found.kept if suppressed else None, suppressed)
+    if suppressed and outcome.proof:
+        outcome = replace(outcome, proof=f"of the records that are kept: {outcome.proof}")
+    around = Kept(found.table, outcome, found.kept if suppressed else None, suppressed)
+    # automatic levels follow from who is kept: around its own groups a method may find more
+    return around if together is None or around.loss < together.loss else together
 
 
 def _quick(plan: Plan) -> Plan | None:
@@ -126,7 +171,7 @@ def _quick(plan: Plan) -> Plan | None:
     return plan.with_settings(method=quick, recoding=plan.recoding, **of_its_method_alone)
 
 
-def _for_rest(plan: Plan, rest: int, everybody: int) -> Plan:
+def for_rest(plan: Plan, rest: int, everybody: int) -> Plan:
     """The plan for the records that are kept where the others are released as stars.
 
     t-closeness compares with the whole release: leaving out a share of the
@@ -151,6 +196,7 @@ def _without_outliers(
     own: Partitioner,
     fit: Fit | None,
     progress: Callable[[float, float], None],
+    limit: Limit = NO_LIMIT,
 ) -> Attempt:
     """The records to keep, at most `most` fewer than all, with their own method's partition.
 
@@ -160,11 +206,13 @@ def _without_outliers(
     everybody = np.arange(table.n, dtype=np.int64)
     best = whole = _attempt(table, everybody, own)
     for number, finder in enumerate(finders if whole.total > 0 else ()):
+        if limit.up:
+            break
         progress(number, len(finders))
         first = whole if finder is own else _tried(table, everybody, finder)
         if first is None:
             continue
-        found = _search(table, most, finder, first)
+        found = _search(table, most, finder, first, limit)
         final: Attempt | None = found
         if finder is not own or fit is not None:
             kept = found.kept if fit is None else _with_a_class_of_stars(table, found, most, fit)
@@ -194,6 +242,7 @@ def _search(
     most: int,
     finder: Partitioner,
     first: Attempt,
+    limit: Limit,
 ) -> Attempt:
     """The attempt of least total loss that was met."""
     best = first
@@ -202,7 +251,7 @@ def _search(
         for _ in range(ROUNDS):
             left = most - (table.n - len(here.kept))
             chosen = _worst(here)[: min(batch, left)]
-            if not len(chosen):
+            if not len(chosen) or limit.up:
                 break
             trial = _tried(table, np.delete(here.kept, chosen), finder)
             if trial is not None and trial.total < here.total:

@@ -2,45 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.clock import NO_LIMIT, Limit
 from shoal.encoding.classes import class_ids
 from shoal.encoding.recode import RecodedColumn, recode
 from shoal.encoding.table import EncodedTable, Partition, Recoding
-from shoal.engines.memory.bound import BOUND_SHARE
+from shoal.errors import InfeasibleError, NotFoundError
 from shoal.methods.base import Outcome, Run
 from shoal.methods.merging import merge_along
-from shoal.models import Model, check_eligible, union_closed
+from shoal.models import Model, check_eligible, union_closed, whole_table_only
 from shoal.plan import Plan
 from shoal.progress import Report, silent
 
-__all__ = ["partition", "partition_eligible", "recode_merging_equal_texts"]
+__all__ = ["partition", "partition_eligible", "partition_leaving_out", "recode_merging_equal_texts"]
 
 
-def partition(table: EncodedTable, plan: Plan, report: Report = silent) -> Outcome:
-    """Groups of records that satisfy the plan's models, or an error that says why none can."""
+def partition(
+    table: EncodedTable, plan: Plan, report: Report = silent, limit: Limit = NO_LIMIT
+) -> Outcome:
+    """Groups of records that satisfy the plan's models, or an error that says why none can.
+
+    The method of a plan with a time works up to the `limit`, if there is one.
+    """
     check_eligible(table.codebook, plan.models)
-    return partition_eligible(table, plan, report)
+    return partition_eligible(table, plan, report, limit)
 
 
-def partition_eligible(table: EncodedTable, plan: Plan, report: Report = silent) -> Outcome:
+def partition_eligible(
+    table: EncodedTable, plan: Plan, report: Report = silent, limit: Limit = NO_LIMIT
+) -> Outcome:
     """The same for a table that is known to satisfy the models as one class."""
 
     def watch(done: float, total: float, loss: float | None = None) -> None:
         report("partition", done, total, loss)
 
     policy, seconds = plan.policy, plan.policy.seconds
-    if seconds is not None and plan.proves:
-        seconds *= 1 - BOUND_SHARE
+    if seconds is not None and limit.given:
+        seconds = limit.left
     run = Run(plan.seed, watch, plan.readers, policy.effort, seconds)
-    outcome = plan.method.run(plan.seen(table), plan.models, plan.options, run)
-    if plan.recoding == "generalise":
-        return outcome
-    return replace(outcome, recoding=replace(outcome.recoding, stars=True))
+    try:
+        outcome = plan.method.run(plan.seen(table), plan.models, plan.options, run)
+    except (InfeasibleError, NotFoundError):
+        if plan.method.exact or not _mendable(table, plan):
+            raise
+        outcome = Outcome(Recoding.single(Partition.whole(table.n), len(table.qi)))
+    return _published_as_asked(outcome, table, plan)
+
+
+def _mendable(table: EncodedTable, plan: Plan) -> bool:
+    """Whether groups are mended afterwards (`repair`), whatever the method has found.
+
+    Not where records must differ in several sensitive columns at once, which no model says.
+    """
+    alone = len(table.sensitive) == 1 or not whole_table_only(plan.models)
+    return alone and not union_closed(plan.models, table.person is not None)
+
+
+def partition_leaving_out(
+    table: EncodedTable,
+    plan: Plan,
+    most: int,
+    fit: Callable[[NDArray[np.int64]], bool] | None,
+    report: Report = silent,
+) -> tuple[NDArray[np.int64], Outcome] | None:
+    """Records to keep and their groups, by a method that chooses both; None if it does not."""
+    run = Run(plan.seed, lambda done, total, loss=None: report("outliers", done, total, loss))
+    found = plan.method.leave_out(plan.seen(table), plan.models, plan.options, run, most, fit)
+    if found is None:
+        return None
+    rows, outcome = found
+    return rows, _published_as_asked(outcome, table.take(rows), plan)
+
+
+def _published_as_asked(outcome: Outcome, table: EncodedTable, plan: Plan) -> Outcome:
+    """Groups whose mixed values are generalised or published as stars, of values that occur."""
+    recoding = replace(outcome.recoding, stars=plan.recoding != "generalise")
+    return replace(outcome, recoding=recoding.within(table))
 
 
 def recode_merging_equal_texts(

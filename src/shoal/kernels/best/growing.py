@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels.best.pricing import Box, box_price, extend_box, new_box, price_with, start_box
 from shoal.kernels.group_check import members_hold, tally_holds
 from shoal.kernels.histogram import add, reset, value_of
 from shoal.kernels.jit import inner_borrowed
+from shoal.kernels.pricing import Box, box_price, extend_box, new_box, price_with, start_box
 from shoal.kernels.random import below
 from shoal.kernels.rules import (
     ALPHA,
@@ -22,6 +22,9 @@ from shoal.kernels.rules import (
     DISTINCT,
     ENTROPY,
     FREQUENCY,
+    GAIN,
+    LOG_GAIN,
+    RATIO,
     RECURSIVE,
     SIZE,
     SPREAD,
@@ -101,7 +104,7 @@ def fits(check, record, size):
                         distinct += 1
                 if least - distinct >= slots:
                     return False
-        elif kind == CLOSE:
+        elif kind in (CLOSE, GAIN, LOG_GAIN, RATIO):
             # beyond the smallest size, only what the group has too little of
             total = np.int64(rules.x[r])
             if members >= size and count * total > rules.total[v] * members:

@@ -10,12 +10,16 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels.best.growing import FAILED, grow
-from shoal.kernels.best.pricing import Box, box_price, extend_box, new_box, start_box
 from shoal.kernels.group_check import tally_holds
 from shoal.kernels.histogram import add, reset
 from shoal.kernels.jit import inner_borrowed, kernel
+from shoal.kernels.pricing import Box, box_price, extend_box, new_box, start_box
 
 NOWHERE = -1
+DEEPEST = 1024
+"""Parts that can wait to be cut: cuts that split off little make them many."""
+VALUED, FAST_VALUES = 3.0, 16
+"""Steps of a record where values are counted, and how many values are looked at in a step."""
 
 
 class CutScratch(NamedTuple):
@@ -39,7 +43,7 @@ def new_cut_scratch(prices, records):
         np.zeros(records, np.bool_),
         np.zeros(int(prices.size.max(initial=0)) + 1, np.int64),
         new_box(prices),
-        np.zeros((2, 128), np.int64),
+        np.zeros((2, DEEPEST), np.int64),
     )
 
 
@@ -161,8 +165,8 @@ def cut_down(prices, records, check, scratch, members, stop, ends):
             continue
         for i in range(end - begin):
             part[i] = scratch.best[i]
-        # the left part is cut next, so that parts come out in order; of two parts the larger
-        # one could wait forever only if the stack were short: 128 deep is beyond any table
+        # the left part is cut next, so that parts come out in order; a part that finds the
+        # stack full stays whole
         stack[0, waiting], stack[1, waiting] = begin + where, end
         stack[0, waiting + 1], stack[1, waiting + 1] = begin, begin + where
         waiting += 2
@@ -170,29 +174,79 @@ def cut_down(prices, records, check, scratch, members, stop, ends):
 
 
 @kernel
-def cut_tree(prices, records, check, scratch, members, stop, ends):
-    """`cut_down` for callers outside: the number of parts."""
-    parts, _ = cut_down(prices, records, check, scratch, members, stop, ends)
-    return parts
+def cut_tree(prices, records, check, scratch, members, stop, ends, state, allowance):
+    """`cut_down` in slices: as many cuts as take `allowance` steps, or nearly; the steps taken.
+
+    ``state`` are the parts that wait in ``scratch.stack`` and those that are done: (1, 0)
+    with all members on the stack to begin with. Nothing waits when the work is done. A
+    step is a look at one value of one record, and at the values its group has by then.
+    """
+    stack = scratch.stack
+    steps = 0.0
+    while state[0] > 0 and steps < allowance:
+        state[0] -= 1
+        waiting = state[0]
+        begin, end = stack[0, waiting], stack[1, waiting]
+        part = members[begin:end]
+        where = np.int64(NOWHERE)
+        if end - begin > stop and waiting + 2 <= stack.shape[1]:
+            where, _ = best_cut(prices, records, check, scratch, part)
+            steps += steps_of_cut(check, end - begin, len(prices.form))
+        if where == NOWHERE:
+            ends[state[1]] = end
+            state[1] += 1
+            continue
+        for i in range(end - begin):
+            part[i] = scratch.best[i]
+        stack[0, waiting], stack[1, waiting] = begin + where, end
+        stack[0, waiting + 1], stack[1, waiting + 1] = begin, begin + where
+        state[0] += 2
+    return steps
+
+
+@inner_borrowed
+def steps_of_cut(check, records, attributes):
+    """What the search for one cut is worth: more where values are counted at every place."""
+    if check.sizes_only:
+        return float(records * attributes)
+    values = min(records, check.rules.start[-1])
+    return records * attributes * (VALUED + values / FAST_VALUES)
+
+
+def stop_cutting(scratch, ends, state):
+    """What still waits to be cut stays whole: the parts that are then done."""
+    while state[0] > 0:
+        state[0] -= 1
+        ends[state[1]] = scratch.stack[1, state[0]]
+        state[1] += 1
+    return int(state[1])
 
 
 @kernel
 def rebuild_parts(
-    prices, records, check, scratch, grow_scratch, random, tries, members, ends, parts,
-    draft, draft_ends, out, out_ends,
+    prices, records, check, scratch, grow_scratch, random, tries, largest, members, ends, first,
+    parts, groups, draft, draft_ends, out, out_ends,
 ):  # fmt: skip
     """Divide every part by cutting and by growing, and keep the cheapest: the number of groups.
 
     ``members`` holds the parts one after the other, up to ``ends``; ``out`` and
-    ``out_ends`` receive the groups in the same way. Growing is tried so often.
+    ``out_ends`` receive the groups in the same way. Growing is tried so often. A call
+    goes from part `first` to before `parts`, and continues after so many groups. Parts of
+    more than `largest` records, which were not cut for want of time, stay as they are.
     """
-    groups = 0
-    begin = 0
-    for p in range(parts):
+    begin = ends[first - 1] if first > 0 else np.int64(0)
+    for p in range(first, parts):
         part = members[begin : ends[p]]
         m = len(part)
         lowest = np.inf
         count = 0
+        if m > largest:
+            for i in range(m):
+                out[begin + i] = part[i]
+            out_ends[groups] = begin + m
+            groups += 1
+            begin = ends[p]
+            continue
         for attempt in range(tries + 1):
             if attempt == 0:
                 for i in range(m):

@@ -7,8 +7,8 @@ cheapest to be grouped with.
 
 import numpy as np
 
-from shoal.kernels.best.pricing import pair_price
 from shoal.kernels.jit import kernel
+from shoal.kernels.pricing import pair_price
 
 NOBODY = -1
 

@@ -10,7 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels.best.growing import FAILED, fits
-from shoal.kernels.best.pricing import (
+from shoal.kernels.group_check import tally_holds
+from shoal.kernels.histogram import add, reset
+from shoal.kernels.jit import inner_borrowed
+from shoal.kernels.pricing import (
     SET,
     Box,
     box_price,
@@ -19,9 +22,6 @@ from shoal.kernels.best.pricing import (
     range_price,
     start_box,
 )
-from shoal.kernels.group_check import tally_holds
-from shoal.kernels.histogram import add, reset
-from shoal.kernels.jit import inner_borrowed
 from shoal.kernels.random import below, fraction
 
 NO_CODE = -1

@@ -3,8 +3,9 @@
 A step draws a group and some groups of its neighbours, and divides their
 records anew by cutting or by growing. The result replaces the old groups if it
 costs less, or with a small chance if it costs a little more (Metropolis).
-Groups belong to regions; a call works in one region only, so that two threads
-never meet.
+Groups belong to regions, and so do the numbers that are free; neither changes its
+region while calls are under way. A call works in one region only, so that two
+threads never meet: `regions_are_apart` checks it.
 """
 
 from typing import NamedTuple
@@ -14,10 +15,10 @@ import numpy as np
 from shoal.kernels.best.growing import FAILED, grow
 from shoal.kernels.best.guillotine import cut_down
 from shoal.kernels.best.neighbours import NOBODY
-from shoal.kernels.best.pricing import members_price
 from shoal.kernels.best.regrowing import regrow, shed
 from shoal.kernels.best.trades import polish
 from shoal.kernels.jit import BORROWED, kernel
+from shoal.kernels.pricing import members_price
 from shoal.kernels.random import below, fraction
 
 NONE = -1
@@ -99,6 +100,21 @@ def link_group(groups, g, members):
         groups.head[g] = record
         groups.of[record] = g
     groups.size[g] = len(members)
+
+
+def regions_are_apart(groups, regions):
+    """Whether each number is used, or free in just the region it belongs to, and none is lost."""
+    used = groups.head != NONE
+    owners = used.astype(np.int64)
+    for region in range(regions):
+        free = groups.free[region, : groups.frees[region]]
+        if (groups.region[free] != region).any():
+            return False
+        owners += np.bincount(free, minlength=len(owners))
+    in_range = (groups.region >= 0) & (groups.region < regions)
+    sizes = groups.size[used]
+    complete = sizes.sum() == len(groups.of) and (sizes > 0).all()
+    return bool((owners == 1).all() and in_range.all() and complete)
 
 
 @kernel(**BORROWED, no_cpython_wrapper=True)
@@ -189,7 +205,6 @@ def _replace(prices, records, groups, region, pool, chosen, members, parts, box)
         begin = pool.ends[p]
         link_group(groups, g, part)
         groups.price[g] = len(part) * members_price(prices, records, part, box)
-        groups.region[g] = region
 
 
 @kernel(**BORROWED)

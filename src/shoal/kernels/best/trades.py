@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels.best.assigning import Assignment, assign, new_assignment
-from shoal.kernels.best.pricing import Box, extend_box, new_box, price_with, start_box
 from shoal.kernels.jit import inner_borrowed
+from shoal.kernels.pricing import Box, extend_box, new_box, price_with, start_box
 
 MATCHED = 32
 """Groups that trade at once, at most: the work grows with the square of it, and more."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels.costs import SET, SPAN, range_loss
+from shoal.kernels.costs import ROUND, SET, SPAN, range_loss
 from shoal.kernels.jit import inner_borrowed, inner_kernel, kernel
 
 LEAF = 32
@@ -137,12 +137,12 @@ def fill_row(costs, space, low, high, members, n_members, row):
             inner = weight * range_loss(costs, a, lo, hi)
         for code in range(lo, hi + 1):
             row[start + code] = inner
-        if costs.form[a] == SPAN:
+        if costs.form[a] == SPAN or costs.form[a] == ROUND:
             for code in range(lo):
-                span = costs.position[start + hi] - costs.position[start + code]
+                span = costs.end[start + hi] - costs.position[start + code]
                 row[start + code] = weight * min(1.0, span)
             for code in range(hi + 1, size):
-                span = costs.position[start + code] - costs.position[start + lo]
+                span = costs.end[start + code] - costs.position[start + lo]
                 row[start + code] = weight * min(1.0, span)
             continue
         climb = costs.peak_start[a]

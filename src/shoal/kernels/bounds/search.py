@@ -54,6 +54,7 @@ class SearchScratch(NamedTuple):
     found: np.ndarray  # int64 (D,): points near the record
     found_reach: np.ndarray  # float64 (D,)
     group: np.ndarray  # int64 (size,): members of the best group
+    steps: np.ndarray  # int64 (1,): points and boxes that were looked at
 
 
 @inner_borrowed
@@ -110,13 +111,16 @@ def _gather(costs, space, scratch, weights, point, size, best):
             last = scratch.to_come[g]
             found, passed = _tighten(space, scratch, weights.y, found, size, best, last)
         limit = best + scratch.gained[0] + _cover(scratch, weights.y, passed, scratch.to_come[g])
+        scratch.steps[0] += 1
         near = least_reach(costs, space, row, low, high, space.block_low[g], space.block_high[g])
         if size * near >= limit + weights.block[g]:
             continue
+        scratch.steps[0] += space.block[g + 1] - space.block[g]
         for b in range(space.block[g], space.block[g + 1]):
             near = least_reach(costs, space, row, low, high, space.leaf_low[b], space.leaf_high[b])
             if size * near >= limit + weights.leaf[b]:
                 continue
+            scratch.steps[0] += space.leaf[b + 1] - space.leaf[b]
             for j in range(space.leaf[b], space.leaf[b + 1]):
                 far = max(weights.box[j], reach(costs, space, row, low, high, j))
                 if size * far >= limit + weights.y[j] or j == point:
@@ -158,6 +162,7 @@ def _cover(scratch, y, passed, to_come):
 def _tighten(space, scratch, y, found, size, best, to_come):
     """Drop points again, now that heavier ones have gone; how many are left, and passed."""
     while True:
+        scratch.steps[0] += found
         passed = 0
         scratch.top_sum[0] = 0.0
         for i in range(found):
@@ -318,6 +323,7 @@ def _descend(costs, space, scratch, weights, copies, size, best, budget):
             unseen = min(unseen, scratch.least[level, at])
             continue
         spent += at + 1
+        scratch.steps[0] += at + 1
         _open(costs, space, scratch, weights, level, at, size, best)
         level += 1
         best = _attained(costs, space, scratch, y, level, copies, size, best)

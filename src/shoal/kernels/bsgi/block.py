@@ -17,7 +17,7 @@ from shoal.kernels.bsgi.exchange import (
 )
 from shoal.kernels.bsgi.index import new_box, new_forest
 from shoal.kernels.bsgi.select import FREE, max_l, near_groups, new_columns, planned_groups
-from shoal.kernels.costs import SPAN, Costs
+from shoal.kernels.costs import ROUND, SPAN, Costs
 
 TRIES = 64
 """Members that are asked to make room for a record that fits nowhere."""
@@ -27,7 +27,7 @@ class Block(NamedTuple):
     """Records along a curve, and the columns in which the members of a group must differ."""
 
     costs: Costs
-    points: np.ndarray  # float64 (n, d): position (SPAN) or code (TREE, SET)
+    points: np.ndarray  # float64 (n, d): position (SPAN) or code (all others)
     codes: np.ndarray  # int32 (S, n): the column that is hardest to spread first
     sizes: tuple  # int (S,): codes of each column
 
@@ -50,15 +50,15 @@ def points_of(table, order):
     return points
 
 
-def outermost_first(block):
-    """Records in descending distance from the middle of their block.
+def outermost_first(block, luck=None):
+    """Records in descending distance from the middle of their block, and their `luck` added.
 
     Whoever stands alone chooses first; those in the middle have enough others
     around them to the last. Numbers are far from the median, words are rare.
     """
-    away = np.zeros(block.n)
+    away = np.zeros(block.n) if luck is None else luck.copy()
     for a in range(block.points.shape[1]):
-        points = block.points[:, a]
+        points = _places(block, a)
         if _has_distances(block.costs, a):
             far = np.minimum(1.0, np.abs(points - np.median(points)))
         else:
@@ -68,17 +68,29 @@ def outermost_first(block):
     return np.argsort(-away, kind="stable").astype(np.int32)
 
 
+def _places(block, a):
+    """Where the records stand in an attribute; codes where only these tell them apart."""
+    points = block.points[:, a]
+    if block.costs.form[a] != ROUND:
+        return points
+    return block.costs.position[block.costs.start[a] + points.astype(np.int64)]
+
+
 def _has_distances(costs, a):
     """Whether an attribute's values are more or less apart, not just different."""
     begin = costs.start[a]
     steps = np.diff(costs.position[begin : begin + costs.size[a]])
-    return costs.form[a] == SPAN and bool((steps < 1.0).any())
+    return costs.form[a] in (SPAN, ROUND) and bool((steps < 1.0).any())
 
 
-def max_l_plan(codes, m, l):
-    """Values of the members of each group that Max-l makes: int32 (G, l)."""
+def max_l_plan(codes, m, l, state=None):
+    """Values of the members of each group that Max-l makes: int32 (G, l).
+
+    Of equally frequent values those that `state` draws (see `random_state`), else the lower.
+    """
     plan = np.empty((len(codes) // l, l), dtype=np.int32)
-    return plan[: max_l(np.bincount(codes, minlength=m).astype(np.int64), l, plan)]
+    state = np.empty(0, dtype=np.uint64) if state is None else state
+    return plan[: max_l(np.bincount(codes, minlength=m).astype(np.int64), l, plan, state)]
 
 
 def group_near(block, l, queue):

@@ -36,7 +36,7 @@ class Forest(NamedTuple):
     slot: np.ndarray  # int32 (n,): slot of each record
     tree: np.ndarray  # int32 (n,): tree of each record
     value: np.ndarray  # int32 (n,): sensitive value of the record in each slot
-    point: np.ndarray  # float64 (n, d): where it stands: position (SPAN) or code (TREE, SET)
+    point: np.ndarray  # float64 (n, d): where it stands: position (SPAN) or code (all others)
     count: np.ndarray  # int32 (nodes,): leaves only: records that are still there, in front
     first: np.ndarray  # int32 (nodes,): lowest record of a node
     values: np.ndarray  # int64 (nodes,): bits of its sensitive values; 0 if nobody is left
@@ -308,7 +308,7 @@ def widen(box, costs, points, at):
 
 @inner_borrowed
 def _stretched(box, costs, a, low, high):
-    """Weighted NCP of SPAN or TREE if the box took in the nearest of low..high."""
+    """Weighted NCP of a range if the box took in the nearest of low..high."""
     begin = min(box.low[a], high)
     end = max(box.high[a], low)
     if costs.form[a] == SPAN:

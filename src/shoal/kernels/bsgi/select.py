@@ -33,6 +33,7 @@ from shoal.kernels.bsgi.index import (
     widen,
 )
 from shoal.kernels.jit import BORROWED, inner_borrowed, kernel
+from shoal.kernels.random import below
 
 FREE = -2
 """Group of a record that nobody has asked yet."""
@@ -83,17 +84,37 @@ def _starts(parts):
     return np.concatenate([[0], np.cumsum([len(p) for p in parts])]).astype(np.int64)
 
 
+@inner_borrowed
+def _draw_among_equals(left, ranked, l, state):
+    """Shuffle the buckets that are as large as the l-th.
+
+    A fixed order of them would put the same values together again and again.
+    """
+    begin = l - 1
+    while begin > 0 and left[ranked[begin - 1]] == left[ranked[l - 1]]:
+        begin -= 1
+    end = l
+    while end < len(ranked) and left[ranked[end]] == left[ranked[l - 1]]:
+        end += 1
+    for i in range(begin, l):
+        other = i + below(state, end - i)
+        ranked[i], ranked[other] = ranked[other], ranked[i]
+
+
 @kernel
-def max_l(left, l, plan):
-    """The buckets of every group: the l largest each time, the lower value of equals first.
+def max_l(left, l, plan, state):
+    """The buckets of every group: the l largest each time, of equals those that are drawn.
 
     ``left`` are the sizes of the buckets and is used up; ``plan``, int32
-    (n // l, l), is filled with one row a group. Returns how many groups there are.
+    (n // l, l), is filled with one row a group. ``state`` is that of `random_state`; empty:
+    of equals the lower value. Returns how many groups there are.
     """
     ranked = np.argsort(-left, kind="mergesort")
     m = len(left)
     count = 0
     while m >= l and left[ranked[l - 1]] > 0:
+        if len(state) > 0:
+            _draw_among_equals(left, ranked, l, state)
         for i in range(l):
             plan[count, i] = ranked[i]
             left[ranked[i]] -= 1

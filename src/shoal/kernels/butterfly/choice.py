@@ -77,10 +77,10 @@ def _run_loss(wings, row, ranks, k):
             code = codes[ranks[i]]
             lo = min(lo, code)
             hi = max(hi, code)
-        if lo == hi:
-            continue
         if wings.costs.form[row] != SET:
             total += (end - begin) * range_loss(wings.costs, row, lo, hi)
+            continue
+        if lo == hi:
             continue
         wings.stamp[0] += 1
         distinct = 0

@@ -63,8 +63,8 @@ def fill_rows(costs, units, rows):
                 rows.high[a, rows.pad + u] = weight * range_loss(costs, a, lo, hi)
             else:
                 rows.low[a, rows.pad + u] = weight * costs.position[start + lo]
-                rows.high[a, rows.pad + u] = weight * costs.position[start + hi]
-                rows.alone[a, rows.pad + u] = weight * costs.position[start + hi]
+                rows.high[a, rows.pad + u] = weight * costs.end[start + hi]
+                rows.alone[a, rows.pad + u] = weight * costs.end[start + hi]
 
 
 @inner_kernel

@@ -38,29 +38,62 @@ class Side(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Which classes of the right side to compare each class of the left one with.
+    """Which rows (or classes) of the right side to compare each one of the left with.
 
-    Class c has the entries ``offsets[c]:offsets[c+1]``, and entry e the classes
-    ``classes[begin[e]:end[e]]``.
+    Row i has the entries ``offsets[i]:offsets[i+1]``, and entry e the rows
+    ``rows[begin[e]:end[e]]``. Together they have every row that meets it, some twice.
     """
 
     offsets: np.ndarray
     begin: np.ndarray
     end: np.ndarray
-    classes: np.ndarray
+    rows: np.ndarray
 
 
 class Found(NamedTuple):
-    """What is known so far."""
+    """What is known so far; first as to k, then as to l."""
 
     exposed: np.ndarray
-    """Rows of the releases that can be in a joined class of fewer than k records."""
+    """Rows of the releases that can be in a joined class that is too small, or not diverse."""
     hidden: np.ndarray
-    """Rows that can be in one of k and more."""
+    """Rows that can be in one that is large enough, or diverse."""
     narrowed: np.ndarray
     """Columns that say more in an exposed joined class than in one of its two classes."""
     smallest: np.ndarray
     """Records in the smallest joined class (one number)."""
+    diverse: np.ndarray
+    """The smallest l of a joined class, and 1 as long as it holds for every person's values."""
+
+
+class Progress(NamedTuple):
+    """How far the classes were judged; first as to k, then as to l."""
+
+    left: np.ndarray
+    right: np.ndarray
+    """By class: whether all its rows can be exposed and can be hidden, so that no more follows."""
+    judged: np.ndarray
+    """Classes of the left side, from the first on, all pairs of which were judged."""
+    budget: np.ndarray
+    """Rows that may still be visited; below 0 no more is judged."""
+
+
+class Sensitive(NamedTuple):
+    """Sensitive values of the rows of the releases, and what a joined class has of them."""
+
+    l: int  # noqa: E741
+    """What is asked for; 0 if nothing is."""
+    distinct: bool
+    """Different values are counted, not the share of the most frequent."""
+    values: np.ndarray
+    """By row and column; -1 where a release does not publish the column."""
+    whole: np.ndarray
+    """Records of the same class and value, by row and column."""
+    counts: np.ndarray
+    stamps: np.ndarray
+    """By release, column and value: records counted, void as soon as the stamp is an old one."""
+    largest: np.ndarray
+    different: np.ndarray
+    """By release and column: the most frequent value's records, and how many values there are."""
 
 
 class Marks(NamedTuple):
@@ -74,7 +107,7 @@ class Marks(NamedTuple):
 
 
 @inner_kernel
-def _meet(a, i, b, j, bits):
+def meet(a, i, b, j, bits):
     for s in range(a.low.shape[1]):
         if a.low[i, s] > b.high[j, s] or b.low[j, s] > a.high[i, s]:
             return False
@@ -118,23 +151,26 @@ def _covers_both(d, x, a, i, b, j, bits):
 
 
 @kernel
-def join(left, right, bits, begin, end, order, within, found_left, found_right):
+def join(left, right, bits, plan, within, tried, found_left, found_right):
     """Pairs of rows that can be one record; returns how many there are.
 
-    Row i of `left` is compared with ``order[begin[i]:end[i]]`` of `right`,
-    which must also contain it in the columns marked in `within`. Pairs that
-    do not fit into the arrays are counted only.
+    Rows of `right` must also contain their row of `left` in the columns marked
+    in `within`. Pairs that do not fit into the arrays are counted only.
     """
     room = len(found_left)
     count = 0
-    for i in range(len(begin)):
-        for place in range(begin[i], end[i]):
-            j = order[place]
-            if _meet(left, i, right, j, bits) and _covers(right, j, left, i, within, bits):
-                if count < room:
-                    found_left[count] = i
-                    found_right[count] = j
-                count += 1
+    for i in range(len(plan.offsets) - 1):
+        for entry in range(plan.offsets[i], plan.offsets[i + 1]):
+            for place in range(plan.begin[entry], plan.end[entry]):
+                j = plan.rows[place]
+                if not meet(left, i, right, j, bits) or tried[j] == i:
+                    continue
+                tried[j] = i
+                if _covers(right, j, left, i, within, bits):
+                    if count < room:
+                        found_left[count] = i
+                        found_right[count] = j
+                    count += 1
     return count
 
 
@@ -149,8 +185,8 @@ def _reach(side, c, mark, stamp):
 
 
 @inner_kernel
-def _count(side, c, mark, stamp, marks, first, size):
-    """Add the records of the rows of class c that were reached, each once."""
+def _count(side, c, mark, stamp, marks, first, size, secret, follow):
+    """Add the records of the rows of class c that were reached, each once; with their values."""
     for row in range(side.offsets[c], side.offsets[c + 1]):
         if mark[side.rest[row]] >= stamp:
             for r in range(side.records.shape[1]):
@@ -158,15 +194,67 @@ def _count(side, c, mark, stamp, marks, first, size):
                 if marks.seen[record] < stamp:
                     marks.seen[record] = stamp
                     marks.totals[first + r] += size[record]
+                    if follow:
+                        _count_values(secret, record, first + r, stamp, size[record])
 
 
 @inner_kernel
-def _all_known(side, c, mark, stamp, found):
+def _count_values(secret, record, release, stamp, size):
+    for c in range(secret.values.shape[1]):
+        value = secret.values[record, c]
+        if value >= 0:
+            if secret.stamps[release, c, value] != stamp:
+                secret.stamps[release, c, value] = stamp
+                secret.counts[release, c, value] = 0
+                secret.different[release, c] += 1
+            secret.counts[release, c, value] += size
+            count = secret.counts[release, c, value]
+            secret.largest[release, c] = max(secret.largest[release, c], count)
+
+
+@inner_kernel
+def _reached_l(secret, totals):
+    """The l of what was counted: of the release and column that has the least."""
+    reached = totals.max()
+    for r in range(len(totals)):
+        for c in range(secret.values.shape[1]):
+            if secret.largest[r, c] > 0:
+                least = secret.different[r, c]
+                if not secret.distinct:
+                    least = totals[r] // secret.largest[r, c]
+                reached = min(reached, least)
+    return reached
+
+
+@inner_kernel
+def _l_by_itself(side, c, mark, stamp, size, secret):
+    """The l of the rows reached, were all rows of their class and value among them.
+
+    The least of it over all joined classes holds wherever some of them overlap: a
+    value that is reached has no more records than in the class, and no fewer
+    records are reached.
+    """
+    least = secret.l + len(size)
+    for column in range(secret.values.shape[1]):
+        total, largest = 0, 0
+        for row in range(side.offsets[c], side.offsets[c + 1]):
+            if mark[side.rest[row]] >= stamp:
+                record = side.records[row, 0]
+                total += size[record]
+                if secret.values[record, column] >= 0:
+                    largest = max(largest, secret.whole[record, column])
+        if largest > 0:
+            least = min(least, total // largest)
+    return least
+
+
+@inner_kernel
+def _all_known(side, c, mark, stamp, exposed, hidden):
     """Whether it is known of all rows reached that they can be exposed, and can be hidden."""
     for row in range(side.offsets[c], side.offsets[c + 1]):
         if mark[side.rest[row]] == stamp:
             for record in side.records[row]:
-                if not (found.exposed[record] and found.hidden[record]):
+                if not (exposed[record] and hidden[record]):
                     return False
     return True
 
@@ -180,28 +268,36 @@ def _flag(side, c, mark, stamp, flags):
 
 
 @inner_kernel
-def _widen(left, i, right, j, bits, marks, stamp, size):
+def _widen(left, i, right, j, bits, marks, stamp, size, secret, follow):
     """Count the records of all classes that contain what class i and class j have in common.
 
-    What they reach gets the next stamp, so that the rows of the pair itself stay known.
+    What they reach gets the next stamp, so that the rows of the pair itself
+    stay known. Returns how many rows were visited.
     """
     a, b = left.cells, right.cells
+    visited = 0
     for place in range(left.near_offsets[i], left.near_offsets[i + 1]):
         x = left.near[place]
+        visited += 1
         if _covers_both(a, x, a, i, b, j, bits):
+            visited += left.offsets[x + 1] - left.offsets[x]
             _reach_anew(left, x, marks.right, stamp)
     for place in range(right.near_offsets[j], right.near_offsets[j + 1]):
         x = right.near[place]
+        visited += 1
         if _covers_both(b, x, a, i, b, j, bits):
+            visited += right.offsets[x + 1] - right.offsets[x]
             _reach_anew(right, x, marks.left, stamp)
     for place in range(left.near_offsets[i], left.near_offsets[i + 1]):
         x = left.near[place]
         if _covers_both(a, x, a, i, b, j, bits):
-            _count(left, x, marks.left, stamp, marks, 0, size)
+            _count(left, x, marks.left, stamp, marks, 0, size, secret, follow)
     for place in range(right.near_offsets[j], right.near_offsets[j + 1]):
         x = right.near[place]
         if _covers_both(b, x, a, i, b, j, bits):
-            _count(right, x, marks.right, stamp, marks, left.records.shape[1], size)
+            first = left.records.shape[1]
+            _count(right, x, marks.right, stamp, marks, first, size, secret, follow)
+    return visited
 
 
 @inner_kernel
@@ -216,33 +312,74 @@ def _reach_anew(side, c, mark, stamp):
 
 
 @inner_kernel
-def _judge(left, i, right, j, bits, k, size, marks, stamp, found):
+def _judge(left, i, right, j, bits, k, size, marks, stamp, secret, found, budget):
     """Count the records of one joined class and note what follows for its rows."""
+    follow = secret.l > 0 and budget[1] >= 0
     marks.totals[:] = 0
+    secret.largest[:] = 0
+    secret.different[:] = 0
     _reach(right, j, marks.left, stamp)
     _reach(left, i, marks.right, stamp)
-    _count(left, i, marks.left, stamp, marks, 0, size)
+    _count(left, i, marks.left, stamp, marks, 0, size, secret, follow)
+    budget[0] -= left.offsets[i + 1] - left.offsets[i] + right.offsets[j + 1] - right.offsets[j]
     if marks.totals[0] == 0:
         return  # no row of the one class can go with one of the other
-    _count(right, j, marks.right, stamp, marks, left.records.shape[1], size)
+    first = left.records.shape[1]
+    _count(right, j, marks.right, stamp, marks, first, size, secret, follow)
     least = marks.totals.min()
-    if least >= found.smallest[0]:
-        both = _all_known(left, i, marks.left, stamp, found) and _all_known(
-            right, j, marks.right, stamp, found
-        )
-        if both and least < k:
-            return  # whatever it is, nothing new would follow
-    if least < k or least < found.smallest[0]:
-        _widen(left, i, right, j, bits, marks, stamp, size)
+    # Whether whatever this joined class is, nothing new would follow.
+    old = found.smallest[0] <= least < k and _known(left, i, right, j, marks, stamp, found, 0)
+    wanted = not old and (least < k or least < found.smallest[0])
+    # Where this is enough it is taken, whether or not k asks to look further: what is found must
+    # not depend on the order in which pairs are judged.
+    reached = _sure_l(left, i, right, j, marks, stamp, size, secret) if follow else 0
+    sure = reached >= secret.l
+    settled = follow and found.diverse[0] <= 1 and _known(left, i, right, j, marks, stamp, found, 1)
+    wider = wanted or not (sure or settled)
+    if wider:
+        visited = _widen(left, i, right, j, bits, marks, stamp, size, secret, follow)
+        budget[0 if wanted else 1] -= visited
         least = marks.totals.min()
-    found.smallest[0] = min(found.smallest[0], least)
-    if least < k:
-        _flag(left, i, marks.left, stamp, found.exposed)
-        _flag(right, j, marks.right, stamp, found.exposed)
-        _note_columns(left.cells, i, right.cells, j, bits, found.narrowed)
-    else:
-        _flag(left, i, marks.left, stamp, found.hidden)
-        _flag(right, j, marks.right, stamp, found.hidden)
+    if wider or not old:
+        found.smallest[0] = min(found.smallest[0], least)
+        _note(left, i, right, j, marks, stamp, least < k, found.exposed[0], found.hidden[0])
+        if least < k:
+            _note_columns(left.cells, i, right.cells, j, bits, found.narrowed)
+    if follow and (wider or not settled):
+        if not sure:
+            reached = _reached_l(secret, marks.totals)
+            if _sure_l(left, i, right, j, marks, stamp, size, secret) < secret.l:
+                found.diverse[1] = 0
+        found.diverse[0] = min(found.diverse[0], reached)
+        bare = reached < secret.l
+        _note(left, i, right, j, marks, stamp, bare, found.exposed[1], found.hidden[1])
+
+
+@inner_kernel
+def _known(left, i, right, j, marks, stamp, found, what):
+    """Whether it is known of all rows of the pair that they can be exposed, and can be hidden."""
+    exposed, hidden = found.exposed[what], found.hidden[what]
+    return _all_known(left, i, marks.left, stamp, exposed, hidden) and _all_known(
+        right, j, marks.right, stamp, exposed, hidden
+    )
+
+
+@inner_kernel
+def _sure_l(left, i, right, j, marks, stamp, size, secret):
+    """An l that this joined class has and leaves to all that overlap it; 0 if we cannot tell."""
+    if left.records.shape[1] > 1:
+        return np.int64(0)  # rows of three releases and more stand for a record several times
+    if secret.distinct:  # what is added to a class has its values, too
+        return np.int64(_reached_l(secret, marks.totals))
+    one = _l_by_itself(left, i, marks.left, stamp, size, secret)
+    return np.int64(min(one, _l_by_itself(right, j, marks.right, stamp, size, secret)))
+
+
+@inner_kernel
+def _note(left, i, right, j, marks, stamp, broken, exposed, hidden):
+    flags = exposed if broken else hidden
+    _flag(left, i, marks.left, stamp, flags)
+    _flag(right, j, marks.right, stamp, flags)
 
 
 @inner_kernel
@@ -258,16 +395,51 @@ def _note_columns(a, i, b, j, bits, narrowed):
                 narrowed[spans + s] = True
 
 
+@inner_kernel
+def _settle(side, c, settled, found, what):
+    """Note of a class if all its rows can be exposed, and can be hidden."""
+    if not settled[what, c]:
+        for row in range(side.offsets[c], side.offsets[c + 1]):
+            for record in side.records[row]:
+                if not (found.exposed[what, record] and found.hidden[what, record]):
+                    return
+        settled[what, c] = True
+
+
+@inner_kernel
+def _nothing_new(progress, i, j, found, follow):
+    """Whether nothing can follow from two classes: all rows are known, and none can be worse."""
+    left, right = progress.left, progress.right
+    if found.smallest[0] > 1 or not (left[0, i] and right[0, j]):
+        return False
+    return not follow or (found.diverse[0] <= 1 and left[1, i] and right[1, j])
+
+
 @kernel
-def expose(left, right, bits, plan, k, size, marks, found, tried):
-    """Judge every pair of classes that can have a record in common, each pair once."""
+def expose(left, right, bits, plan, k, size, marks, secret, found, progress, tried):
+    """Judge every pair of classes that can have a record in common, each pair once.
+
+    Ends early where the budget for k is used up; l is judged as long as its own lasts.
+    """
     stamp = 1
+    budget = progress.budget
     for i in range(len(plan.offsets) - 1):
         for entry in range(plan.offsets[i], plan.offsets[i + 1]):
+            budget[0] -= plan.end[entry] - plan.begin[entry]
             for place in range(plan.begin[entry], plan.end[entry]):
-                j = plan.classes[place]
-                if tried[j] != i:
-                    tried[j] = i
-                    if _meet(left.cells, i, right.cells, j, bits):
-                        _judge(left, i, right, j, bits, k, size, marks, stamp, found)
-                        stamp += 2
+                j = plan.rows[place]
+                follow = secret.l > 0 and budget[1] >= 0
+                if tried[j] == i or _nothing_new(progress, i, j, found, follow):
+                    continue
+                tried[j] = i
+                if meet(left.cells, i, right.cells, j, bits):
+                    _judge(left, i, right, j, bits, k, size, marks, stamp, secret, found, budget)
+                    stamp += 2
+                    for what in range(2 if follow else 1):
+                        _settle(left, i, progress.left, found, what)
+                        _settle(right, j, progress.right, found, what)
+            if budget[0] < 0:
+                return
+        progress.judged[0] = i + 1
+        if budget[1] >= 0:
+            progress.judged[1] = i + 1

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels.costs import SET, group_extent, group_loss
-from shoal.kernels.group_check import tally_holds
+from shoal.kernels.group_check import members_hold, tally_holds
 from shoal.kernels.histogram import add_range, reset
-from shoal.kernels.jit import inner_kernel, kernel
+from shoal.kernels.jit import BORROWED, inner_borrowed, kernel
 
 CHOICES = 16
 """Beginnings tried for the run that ends with a group: 3 lose up to 10 percent more."""
@@ -21,13 +21,18 @@ PATIENCE = 32
 """A failing run is asked again after it has grown by one part in this many."""
 
 
+WORD = 64
+"""Of an attribute with so many codes or fewer, those of a group are the bits of a number."""
+
+
 class Groups(NamedTuple):
-    """A partition along a line and the range of every attribute's codes in each group."""
+    """A partition along a line and the codes of every attribute in each group."""
 
     order: np.ndarray  # int64 (n,)
     offsets: np.ndarray  # int64 (G+1,)
     low: np.ndarray  # int32 (d, G)
     high: np.ndarray  # int32 (d, G)
+    bits: np.ndarray  # int64 (d, G): codes that occur; SET of a WORD only
 
 
 class Run(NamedTuple):
@@ -36,16 +41,18 @@ class Run(NamedTuple):
     low: np.ndarray  # int32 (d,)
     high: np.ndarray  # int32 (d,)
     distinct: np.ndarray  # int64 (d,): SET only
+    bits: np.ndarray  # int64 (d,): codes that occur; SET of a WORD only
     seen: np.ndarray  # int64 (sum of sizes,): walk that last met the value
     walk: np.ndarray  # int64 (1,)
 
 
-def describe(matrix, order, offsets):
+def describe(costs, matrix, order, offsets):
     """`Groups` of a partition."""
     low = np.zeros((len(matrix), len(offsets) - 1), dtype=np.int32)
     high = np.zeros_like(low)
-    _extents(matrix, order, offsets, low, high)
-    return Groups(order, offsets, low, high)
+    bits = np.zeros(low.shape, dtype=np.int64)
+    _extents(costs, matrix, order, offsets, low, high, bits)
+    return Groups(order, offsets, low, high, bits)
 
 
 def new_run(costs):
@@ -55,37 +62,55 @@ def new_run(costs):
         low=np.zeros(d, dtype=np.int32),
         high=np.zeros(d, dtype=np.int32),
         distinct=np.zeros(d, dtype=np.int64),
+        bits=np.zeros(d, dtype=np.int64),
         seen=np.zeros(int(costs.size.sum()), dtype=np.int64),
         walk=np.zeros(1, dtype=np.int64),
     )
 
 
+@inner_borrowed
+def _in_a_word(costs, a):
+    return costs.form[a] == SET and costs.size[a] <= WORD
+
+
 @kernel
-def _extents(matrix, order, offsets, low, high):
+def _extents(costs, matrix, order, offsets, low, high, bits):
     for a in range(len(matrix)):
         codes = matrix[a]
         for g in range(len(offsets) - 1):
             low[a, g], high[a, g] = group_extent(codes, order, offsets[g], offsets[g + 1])
+            if _in_a_word(costs, a):
+                for i in range(offsets[g], offsets[g + 1]):
+                    bits[a, g] |= np.int64(1) << np.int64(codes[order[i]])
 
 
-@inner_kernel
+@inner_borrowed
 def _begin_walk(run, groups, g):
     run.walk[0] += 1
     for a in range(len(run.low)):
         run.low[a] = groups.low[a, g]
         run.high[a] = groups.high[a, g]
         run.distinct[a] = 0
+        run.bits[a] = 0
 
 
-@inner_kernel
+@inner_borrowed
 def _step_back(check, costs, matrix, groups, run, g):
     """Take group g, the one before the run, into it."""
     begin, end = groups.offsets[g], groups.offsets[g + 1]
-    add_range(check.tally, check.records, groups.order, begin, end)
+    if not check.sizes_only:
+        add_range(check.tally, check.records, groups.order, begin, end)
     for a in range(len(run.low)):
         run.low[a] = min(run.low[a], groups.low[a, g])
         run.high[a] = max(run.high[a], groups.high[a, g])
         if costs.form[a] != SET:
+            continue
+        if costs.size[a] <= WORD:
+            new = groups.bits[a, g] & ~run.bits[a]
+            run.bits[a] |= new
+            while new != 0:
+                new &= new - 1
+                run.distinct[a] += 1
             continue
         for i in range(begin, end):
             value = costs.start[a] + matrix[a, groups.order[i]]
@@ -94,31 +119,52 @@ def _step_back(check, costs, matrix, groups, run, g):
                 run.distinct[a] += 1
 
 
-@kernel
+@inner_borrowed
+def _run_holds(check, size):
+    """Whether the run satisfies the rules."""
+    return size >= check.rules.smallest if check.sizes_only else tally_holds(check)
+
+
+@kernel(**BORROWED)
+def all_hold(check, order, offsets):
+    """Whether every group satisfies the rules."""
+    for g in range(len(offsets) - 1):
+        if not members_hold(check, order[offsets[g] : offsets[g + 1]]):
+            return False
+    return True
+
+
+@kernel(**BORROWED)
 def cheapest_runs(check, costs, matrix, groups, run, budget, opt, first):
     """Cheapest merge of the first 0..G groups, and where the last run of each begins.
 
-    A prefix that cannot be merged into passing runs is infinitely dear. Returns
-    False if the budget, in records walked over, ran out before the end.
+    A prefix that cannot be merged into passing runs is infinitely dear. A run that splits
+    into two that pass is no cheaper than they are, as loss only grows with the run: a walk
+    ends where the run before its shortest passing one begins. Returns after how
+    many groups the budget, in records walked over, ran out: all of them if it did not.
     """
     opt[0] = 0.0
     for g in range(len(groups.offsets) - 1):
         opt[g + 1] = np.inf
-        reset(check.tally)
+        if not check.sizes_only:
+            reset(check.tally)
         _begin_walk(run, groups, g)
         tried = 0
         wait = 0  # a long run that fails is not asked again at every step
+        last = 0
         j = g
-        while j >= 0 and tried < CHOICES:
+        while j >= last and tried < CHOICES:
             _step_back(check, costs, matrix, groups, run, j)
+            size = groups.offsets[g + 1] - groups.offsets[j]
             wait -= 1
             if opt[j] == np.inf or (wait > 0 and j > 0):
                 pass
-            elif not tally_holds(check):
+            elif not _run_holds(check, size):
                 wait = (g - j) // PATIENCE
             else:
+                if tried == 0:
+                    last = first[j] if check.sizes_only else 0
                 tried += 1
-                size = groups.offsets[g + 1] - groups.offsets[j]
                 total = opt[j] + size * group_loss(costs, run)
                 if total < opt[g + 1]:
                     opt[g + 1] = total
@@ -126,8 +172,8 @@ def cheapest_runs(check, costs, matrix, groups, run, budget, opt, first):
             budget -= groups.offsets[j + 1] - groups.offsets[j]
             j -= 1
         if budget < 0:
-            return False
-    return opt[len(groups.offsets) - 1] < np.inf
+            return g + 1
+    return len(groups.offsets) - 1
 
 
 @kernel

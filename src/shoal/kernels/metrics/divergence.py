@@ -4,7 +4,7 @@ Where few of the things that boxes cover of an attribute overlap, they fall into
 a few layers of disjoint ones: exact values and ``*`` are two layers, a coarser
 domain is one, a hierarchy has one a level. A point lies in at most one thing a
 layer, so that a choice of layers, one an attribute, leaves it at most one box,
-which a hash table finds. (Overlapping boxes at large: `shoal.kernels.metrics.boxes`.)
+which a hash table finds. (Overlapping boxes at large: `shoal.kernels.boxes`.)
 """
 
 from typing import NamedTuple

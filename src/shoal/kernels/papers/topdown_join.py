@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shoal.kernels.jit import inner_kernel, kernel
-from shoal.kernels.papers.topdown_split import begin_box, growth, total_loss, widen
+from shoal.kernels.pricing import box_price, extend_box, price_with, start_box
 
 
 class Groups(NamedTuple):
@@ -42,25 +42,25 @@ def groups_from(order, offsets):
 
 
 @inner_kernel
-def _cover(groups, g, costs, codes, box):
+def _cover(groups, g, prices, codes, box):
     """The box of a group; returns its weighted NCP."""
     row = groups.first[g]
-    begin_box(box, costs, codes, row)
+    start_box(prices, codes[row], box)
     while row >= 0:
-        widen(box, costs, codes, row)
+        extend_box(prices, codes[row], box)
         row = groups.following[row]
-    return total_loss(box)
+    return box_price(prices, box)
 
 
 @inner_kernel
-def _cheapest_members(groups, h, wanted, costs, codes, box):
+def _cheapest_members(groups, h, wanted, prices, codes, box):
     """Members of h that widen the box least, each on its own; the first of equals."""
     rows = np.empty(wanted, dtype=np.int64)
     grows = np.empty(wanted, dtype=np.float64)
     filled = 0
     row = groups.first[h]
     while row >= 0:
-        grow = growth(box, costs, codes, row)
+        grow = price_with(prices, codes[row], box, np.inf)
         if filled < wanted or grow < grows[wanted - 1]:
             at = min(filled, wanted - 1)
             while at > 0 and grow < grows[at - 1]:
@@ -73,37 +73,37 @@ def _cheapest_members(groups, h, wanted, costs, codes, box):
 
 
 @inner_kernel
-def _price(groups, g, h, k, costs, codes, box, trial):
+def _price(groups, g, h, k, prices, codes, box, trial):
     """What it adds to the loss if g, whose box is given, merges with h or borrows from it.
 
     A merger of fewer than 2k records; else h can spare what g lacks. What h
     saves by lending is not counted, only that the lent records leave.
     """
     merge = groups.size[g] + groups.size[h] < 2 * k
-    _cover(groups, g, costs, codes, trial)
+    _cover(groups, g, prices, codes, trial)
     if merge:
         row = groups.first[h]
         while row >= 0:
-            widen(trial, costs, codes, row)
+            extend_box(prices, codes[row], trial)
             row = groups.following[row]
         lent = groups.size[h]
     else:
         lent = k - groups.size[g]
-        for row in _cheapest_members(groups, h, lent, costs, codes, box):
-            widen(trial, costs, codes, row)
+        for row in _cheapest_members(groups, h, lent, prices, codes, box):
+            extend_box(prices, codes[row], trial)
     before = groups.size[g] * groups.loss[g] + lent * groups.loss[h]
-    return (groups.size[g] + lent) * total_loss(trial) - before
+    return (groups.size[g] + lent) * box_price(prices, trial) - before
 
 
 @inner_kernel
-def _best_partner(groups, g, k, reach, costs, codes, box, trial):
+def _best_partner(groups, g, k, reach, prices, codes, box, trial):
     """The cheapest of the `reach` groups on either side in tree order; -1 if there is none."""
     best, least = -1, np.inf
     for side in (groups.before, groups.after):
         h = side[g]
         steps = 0
         while h >= 0 and steps < reach:
-            price = _price(groups, g, h, k, costs, codes, box, trial)
+            price = _price(groups, g, h, k, prices, codes, box, trial)
             if price < least:
                 best, least = h, price
             h = side[h]
@@ -152,25 +152,25 @@ def _lend(groups, h, g, rows, lent):
 
 
 @kernel
-def join_small(groups, k, reach, costs, codes, box, trial, lent):
+def join_small(groups, k, reach, prices, codes, box, trial, lent):
     """Bring every group to k records, those of the tree's front first: merge or borrow."""
     for g in range(len(groups.size)):
-        groups.loss[g] = _cover(groups, g, costs, codes, box)
+        groups.loss[g] = _cover(groups, g, prices, codes, box)
     for g in range(len(groups.size)):
         if groups.size[g] == 0 or groups.size[g] >= k:
             continue
-        _cover(groups, g, costs, codes, box)
-        h = _best_partner(groups, g, k, reach, costs, codes, box, trial)
+        _cover(groups, g, prices, codes, box)
+        h = _best_partner(groups, g, k, reach, prices, codes, box, trial)
         if h < 0:
             continue
         if groups.size[g] + groups.size[h] < 2 * k:
             _merge(groups, g, h)
         else:
             wanted = k - groups.size[g]
-            rows = _cheapest_members(groups, h, wanted, costs, codes, box)
+            rows = _cheapest_members(groups, h, wanted, prices, codes, box)
             _lend(groups, h, g, rows, lent)
-            groups.loss[g] = _cover(groups, g, costs, codes, box)
-        groups.loss[h] = _cover(groups, h, costs, codes, box)
+            groups.loss[g] = _cover(groups, g, prices, codes, box)
+        groups.loss[h] = _cover(groups, h, prices, codes, box)
 
 
 @kernel

@@ -9,12 +9,12 @@ lower bound on the stars of any release.
 from __future__ import annotations
 
 import math
-import time
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.clock import NO_LIMIT, Limit
 from shoal.encoding.classes import class_ids
 from shoal.encoding.table import EncodedTable, Partition
 from shoal.kernels.best.star_programme import Programme, divide_kinds, raise_dues, round_parts
@@ -109,8 +109,8 @@ class StarProgramme:
         """Microseconds of a step on two cores."""
         return 100.0 + 0.01 * self.programme.pair.size
 
-    def solve(self, steps: int, until: float | None = None) -> None:
-        """Come nearer to the solution by so many steps, or up to the moment `until`."""
+    def solve(self, steps: int, limit: Limit = NO_LIMIT) -> None:
+        """Come nearer to the solution by so many steps, or up to the limit."""
         programme = self.programme
         kinds, cells = len(programme.records), len(programme.start) - 1
         threads = len(programme.load)
@@ -126,7 +126,7 @@ class StarProgramme:
                 [half * t for t in range(threads)],
                 [*(half * t for t in range(1, threads)), cells],
             )
-            if until is not None and step % LOOK == 0 and time.monotonic() >= until:
+            if step % LOOK == 0 and limit.up:
                 return
 
     def patterns(self) -> Ids:

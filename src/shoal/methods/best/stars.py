@@ -6,13 +6,14 @@ l by frequency, alpha); all others are searched group by group.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.clock import NO_LIMIT, Limit
+from shoal.encoding.exempt import any_exempt
 from shoal.encoding.table import EncodedTable, Partition, extents
 from shoal.kernels.best.star_search import (
     NONE,
@@ -25,7 +26,7 @@ from shoal.kernels.best.star_search import (
 )
 from shoal.kernels.grouping import dense_ids
 from shoal.kernels.random import random_state
-from shoal.methods.best.improver import shares
+from shoal.methods.best.rounds import rounds_of
 from shoal.methods.best.star_programme import StarProgramme, cells_of_patterns, kept_by
 from shoal.models.base import Model
 
@@ -53,7 +54,7 @@ def asked_by(models: Sequence[Model], table: EncodedTable) -> Asked | None:
         if not (model.size_and_cap and model.local):
             return None
         k, share = max(k, model.k_asked or 1), min(share, model.cap)
-    if table.person is not None or (share < 1 and len(table.sensitive) != 1):
+    if table.person is not None or (share < 1 and (len(table.sensitive) != 1 or any_exempt(table))):
         return None
     return Asked(k, share.numerator, share.denominator)
 
@@ -107,7 +108,7 @@ class StarImprover:
         """GCP of the patterns as they are."""
         return self.total / max(1e-300, self.table.n * float(self.table.costs.weight.sum()))
 
-    def prepare(self) -> None:
+    def prepare(self, orders: int = 0, limit: Limit = NO_LIMIT) -> None:
         """All is prepared."""
 
     def partition(self) -> Partition:
@@ -126,7 +127,11 @@ class StarImprover:
         return len(self.active) if self.programme is None else self.table.n
 
     def improve(
-        self, steps: int, rounds: int, watch: Callable[[int, float], None], until: float | None
+        self,
+        steps: int,
+        rounds: int,
+        watch: Callable[[int, float], None],
+        limit: Limit = NO_LIMIT,
     ) -> None:
         """Search, and keep the result if it is better; see `Improver.improve`.
 
@@ -135,11 +140,10 @@ class StarImprover:
         """
         if self.programme is not None:
             budget = FLOW_SHARE * steps * self.pace
-            self._follow(self.programme, max(FEWEST, int(budget / self.programme.pace)), until)
+            self._follow(self.programme, max(FEWEST, int(budget / self.programme.pace)), limit)
             steps = int(steps * (1 - FLOW_SHARE))
         best, total = self.cells.now.copy(), self.total
-        each = max(1, steps // rounds)
-        for done, share in enumerate(shares(rounds, until)):
+        for done, (each, share) in enumerate(rounds_of(steps, rounds, limit)):
             if self._optimal():
                 break
             self._round(each, share)
@@ -150,12 +154,9 @@ class StarImprover:
         if self.total > total:
             self._begin(best)
 
-    def _follow(self, programme: StarProgramme, steps: int, until: float | None) -> None:
+    def _follow(self, programme: StarProgramme, steps: int, limit: Limit) -> None:
         """Take what the linear programme says, if whole records make something better of it."""
-        if until is not None:
-            now = time.monotonic()
-            until = now + FLOW_SHARE * (until - now)
-        programme.solve(min(steps, MOST_PROGRAMME_STEPS), until)
+        programme.solve(min(steps, MOST_PROGRAMME_STEPS), limit.share(FLOW_SHARE))
         best, total = self.cells.now.copy(), self.total
         self._begin(programme.patterns())
         queue = np.argsort(-self.cells.price[self.cells.now], kind="stable")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.encoding.classes import first_of_each
-from shoal.encoding.codebook import SPAN
+from shoal.encoding.codebook import ROUND, SPAN
 from shoal.encoding.table import EncodedTable, Partition
 from shoal.kernels.butterfly.choice import Wings, assign, choose, new_choice
 from shoal.kernels.butterfly.tree import Cells, grow, new_tree
@@ -133,9 +133,10 @@ def _rise(
     """How much more the body would lose if a cell joined each class, by its place."""
     rise = np.zeros(low.shape[1])
     for a, column in enumerate(body.qi):
-        spot = column.position if column.form == SPAN else column.coordinate
-        before = spot[high[a]] - spot[low[a]]
-        after = spot[np.maximum(high[a], code[a])] - spot[np.minimum(low[a], code[a])]
+        begin = column.position if column.form in (SPAN, ROUND) else column.coordinate
+        end = begin if column.end is None else column.end
+        before = end[high[a]] - begin[low[a]]
+        after = end[np.maximum(high[a], code[a])] - begin[np.minimum(low[a], code[a])]
         gain = np.minimum(after, 1.0) * (size + weight) - np.minimum(before, 1.0) * size
         rise += column.weight * gain
     return rise

@@ -10,30 +10,41 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from shoal.clock import Limit
 from shoal.encoding.table import EncodedTable, Recoding
+from shoal.kernels.threads import stopping
+from shoal.methods import get_method
 from shoal.methods.base import Method, Options, Outcome, Run
 from shoal.methods.butterfly.body import body_first
 from shoal.methods.butterfly.division import Division, division_of
 from shoal.methods.butterfly.layers import layered, satisfies
 from shoal.methods.butterfly.wings import Butterflies, ButterflyInputs, group_wings
+from shoal.methods.inside import naming
 from shoal.metrics.loss import gcp
 from shoal.models.base import Model
 
 __all__ = ["Butterfly", "ButterflyOptions"]
+
+QUICK = "hilbert"
+"""What groups the wings where the union is searched by `best`."""
 
 
 class ButterflyOptions(Options):
     """Options of `butterfly`."""
 
     strategy: Literal["body", "paper", "best"] = "body"
-    """Cut on the common attributes first (body), climb a Mondrian tree of all attributes as in
-    the paper's Figure 3 (paper), or do both and keep what loses less (best)."""
-    inner: Literal["hilbert", "idistance", "mondrian", "topdown"] = "hilbert"
-    """The method that groups the wings, and the union that they are compared with."""
+    """Cut on the common attributes first (body), climb a tree of cuts over all attributes
+    (paper), or do both and keep what loses less (best)."""
+    classes: Annotated[str, naming(lambda method: method.works_inside)] | None = None
+    """With strategy paper or best: the method over whose classes on the union the hierarchy is
+    clustered, in place of a Mondrian tree."""
+    inner: Literal["best", "hilbert", "idistance", "mondrian", "topdown"] = "best"
+    """The method for the union, and for the wings that are compared with it; `best` searches the
+    union within an effort or a time, and leaves the wings to hilbert."""
     refine: bool | None = None
     """Publish records attribute by attribute where every reader allows it, without a common
     body; by default with three readers or more."""
@@ -50,25 +61,36 @@ class Butterfly(Method[ButterflyOptions]):
     summary = "Several readers: groups shared attributes once, those of single readers apart."
     promise = (
         "Every reader's models hold on what it knows, and k for all together where it is asked "
-        "for; never more loss than the same inner method on the union of all attributes."
+        "for; never more loss than the same inner method, at the same effort, on the union of "
+        "all attributes."
     )
     options = ButterflyOptions
     default = True
     for_readers = True
     inner_option = "inner"
+    anytime = True
+
+    def searches(self, options: ButterflyOptions) -> bool:
+        """Where the inner method does."""
+        return self.inner(options).anytime
+
+    def looked_at(self, models: Sequence[Model], options: ButterflyOptions) -> str:
+        """What the inner method looks at."""
+        inner = self.inner(options)
+        return inner.looked_at(models, inner.options())
 
     def run(
         self, table: EncodedTable, models: Sequence[Model], options: ButterflyOptions, run: Run
     ) -> Outcome:
         """See `Method.run`."""
-        inner = self.inner(options)
+        inner, limit = self.inner(options), Limit.after(run.seconds)
         division = division_of(table, run.views)
-        with ThreadPoolExecutor(1) as pool:
-            pending = pool.submit(_measured_union, inner, table, models, run.seed)
-            inputs = ButterflyInputs(table, division, options.inner, run.seed) if division else None
-            found_by = _by_strategy(inputs, options.strategy) if inputs else {}
+        quick = QUICK if inner.anytime else options.inner
+        with stopping(ThreadPoolExecutor(1)) as pool:
+            pending = pool.submit(_measured_union, inner, table, models, run)
+            inputs = ButterflyInputs(table, division, quick, run.seed) if division else None
+            found_by = _by_strategy(inputs, options) if inputs else {}
             union, loss = pending.result()
-        run.progress(1, 2)
         if inputs is None:
             return Outcome(union, {"won": "union"})
         found = {"union": union} | {
@@ -77,8 +99,9 @@ class Butterfly(Method[ButterflyOptions]):
         losses = {"union": loss} | {name: gcp(table, found[name]) for name in found_by}
         facts: dict[str, Any] = {name: about for name, (_, about) in found_by.items()}
         won = min(losses, key=lambda name: losses[name])
-        if options.refine or (options.refine is None and len(inputs.division.readers) > 2):
-            recoding, layers = _refined(inputs, inner, models, found[won])
+        refines = options.refine or (options.refine is None and len(inputs.division.readers) > 2)
+        if refines and not limit.up:
+            recoding, layers = _refined(inputs, get_method(quick), models, found[won])
             if layers:
                 facts["layers"], won = layers, "layers"
                 found[won], losses[won] = recoding, gcp(table, recoding)
@@ -87,19 +110,21 @@ class Butterfly(Method[ButterflyOptions]):
 
 
 def _measured_union(
-    inner: Method[Any], table: EncodedTable, models: Sequence[Model], seed: int
+    inner: Method[Any], table: EncodedTable, models: Sequence[Model], run: Run
 ) -> tuple[Recoding, float]:
     """The union, and what it loses."""
-    recoding = inner.run(table, models, inner.options(), Run(seed)).recoding
+    recoding = inner.run(table, models, inner.options(), run).recoding
     return recoding, gcp(table, recoding)
 
 
 def _by_strategy(
-    inputs: ButterflyInputs, strategy: str
+    inputs: ButterflyInputs, options: ButterflyOptions
 ) -> dict[str, tuple[Butterflies, dict[str, Any]]]:
     """Butterflies by each strategy that is asked for, where they satisfy every reader."""
     found_by = {
-        name: _made_by(inputs, name) for name in ("body", "paper") if strategy in {name, "best"}
+        name: _made_by(inputs, name, options.classes)
+        for name in ("body", "paper")
+        if options.strategy in {name, "best"}
     }
     if inputs.sizes_only:
         return found_by
@@ -110,12 +135,14 @@ def _by_strategy(
     }
 
 
-def _made_by(inputs: ButterflyInputs, strategy: str) -> tuple[Butterflies, dict[str, Any]]:
+def _made_by(
+    inputs: ButterflyInputs, strategy: str, classes: str | None
+) -> tuple[Butterflies, dict[str, Any]]:
     """Butterflies by a strategy, and what there is to say about them."""
     if strategy == "paper":
         from shoal.methods.papers.butterfly import tree_first
 
-        body, units, facts = tree_first(inputs)
+        body, units, facts = tree_first(inputs, classes)
         butterflies = group_wings(inputs, body, units)
     else:
         butterflies, facts = group_wings(inputs, body_first(inputs)), {}

@@ -24,10 +24,10 @@ from shoal.kernels.threads import on_threads
 from shoal.methods import get_method
 from shoal.methods.base import Run
 from shoal.methods.butterfly.division import Division, Wing, least
-from shoal.methods.hilbert import curve_of
+from shoal.methods.curve import cut_into, drawn_curve
 from shoal.methods.line import partition_line
 from shoal.methods.merging import merge_along
-from shoal.methods.mondrian import cut_table
+from shoal.methods.mondrian import cut_table, lots_of
 from shoal.metrics.loss import gcp
 from shoal.models import satisfied_classes
 from shoal.models.base import Model
@@ -66,12 +66,15 @@ class ButterflyInputs:
     @cached_property
     def curves(self) -> tuple[Ids, ...]:
         """The records along each wing's own Hilbert curve."""
-        return on_threads(lambda table: curve_of(table).order, self.tables)
+        least_of = [wing.k for wing in self.division.wings]
+        return on_threads(
+            lambda table, k: drawn_curve(table, self.seed, cut_into(k)).order, self.tables, least_of
+        )
 
     @cached_property
     def joint_curve(self) -> Ids:
         """The records along the curve of all attributes that are not the body's."""
-        return curve_of(self.table.select(self.division.private)).order
+        return drawn_curve(self.table.select(self.division.private), self.seed).order
 
 
 def group_wings(
@@ -137,7 +140,7 @@ def _wing(inputs: ButterflyInputs, v: int, nodes: Ids, units: Partition | None) 
         if satisfied_classes(table, wing.models, found.group_ids()).all():
             return found
     if units is not None:
-        line = _units_along(table, nodes, units)
+        line = _units_along(table, nodes, units, inputs.seed)
         if inputs.sizes_only:
             return _cheapest(table, line, nodes, wing.k)
         return _merged(table, line, nodes, wing.models)
@@ -195,7 +198,7 @@ def _by_method(
     """Each node grouped by another method; records of a unit look alike to it."""
     seen = table if units is None else alike(table, units)
     if inputs.inner == "mondrian":
-        return cut_table(_numbered(seen, nodes), wing.models)
+        return cut_table(_numbered(seen, nodes), wing.models, key=lots_of(inputs.seed))
     method = get_method(inputs.inner)
     run = Run(inputs.seed)
     parts = []
@@ -250,7 +253,7 @@ def _units(inputs: ButterflyInputs, nodes: Ids) -> Partition:
     return _merged(table.select(division.private), partition, nodes, division.together)
 
 
-def _units_along(table: EncodedTable, nodes: Ids, units: Partition) -> Partition:
+def _units_along(table: EncodedTable, nodes: Ids, units: Partition, seed: int) -> Partition:
     """The units in their order along the wing's curve, node by node.
 
     The curve runs through both ends of the units' ranges, so that wide ones
@@ -258,7 +261,7 @@ def _units_along(table: EncodedTable, nodes: Ids, units: Partition) -> Partition
     """
     ends = np.concatenate(_boxes(table, units))
     twice = EncodedTable.of(list(zip(2 * table.qi, ends, strict=True)), n=units.groups)
-    curve = curve_of(twice).order
+    curve = drawn_curve(twice, seed).order
     place = _within(nodes[units.firsts], curve)
     sizes = units.sizes[place]
     offsets = np.append(0, np.cumsum(sizes))

@@ -9,13 +9,14 @@ groups which satisfy the models may be split: no solver need look at such groups
 
 from __future__ import annotations
 
-import time
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.clock import now
 from shoal.encoding.table import EncodedTable, Partition, extents
 from shoal.errors import PolicyError
 from shoal.kernels.costs import attribute_losses
@@ -40,16 +41,23 @@ class Deadline:
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self.end = time.monotonic() + seconds
+        self.end = now() + seconds
 
     @property
     def left(self) -> float:
         """Seconds that remain."""
-        return self.end - time.monotonic()
+        return self.end - now()
 
-    def check(self) -> None:
-        """Raise if the time is up: nothing is returned as optimal that is not proven to be."""
-        if self.left <= 0:
+    def steps(self, a_second: float, most: float = math.inf) -> int:
+        """Steps that fit into what is left, at so many a second; at most so many, 1 at least."""
+        return int(max(1.0, min(most, self.left * a_second)))
+
+    def check(self, foreseen: float = 0.0) -> None:
+        """Raise if the time is up: nothing is returned as optimal that is not proven to be.
+
+        What cannot be stopped is not begun either if it is `foreseen` to take longer.
+        """
+        if self.left <= foreseen:
             raise PolicyError(
                 f"method optimal: no proven minimum within time_limit = {self.seconds:g} seconds; "
                 f"raise time_limit, or {INSTEAD}"
@@ -59,7 +67,7 @@ class Deadline:
 def floors(table: EncodedTable) -> NDArray[np.float64]:
     """NCP of every code that is alone in its group, laid out as ``table.costs.position``.
 
-    It is above 0 where values were coarsened before; a star is a star all the same.
+    It is above 0 where values were coarsened before or are rounded; a star is a star all the same.
     """
     parts = [np.zeros(c.size) if c.floor is None or c.suppressed else c.floor for c in table.qi]
     joined: NDArray[np.float64] = np.concatenate([np.zeros(0), *parts])

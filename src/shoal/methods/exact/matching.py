@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from shoal.clock import seconds_for
 from shoal.encoding.table import EncodedTable, Partition
 from shoal.kernels.exact.subsets import pair_losses
-from shoal.methods.exact import Minimum, floors
+from shoal.methods.exact import Deadline, Minimum, floors
 
 __all__ = ["MOST_RECORDS", "least_pairs"]
 
@@ -24,7 +25,13 @@ MOST_RECORDS = 10_000
 """Then a matrix of 25 million losses takes 200 MB, and the matching half a minute."""
 
 
-def least_pairs(table: EncodedTable) -> Minimum:
+SAMPLE, POWER = 5, 3
+"""A matching cannot be stopped: one in so many records tells how long it takes, by this power."""
+LONG = 2_000
+"""Up to here it takes no time."""
+
+
+def least_pairs(table: EncodedTable, deadline: Deadline) -> Minimum:
     """The cheapest pairs of unlike records of a table whose one sensitive column has two values.
 
     The values are equally frequent, or the table could not be 2-diverse.
@@ -32,6 +39,9 @@ def least_pairs(table: EncodedTable) -> Minimum:
     one, other = _sides(table.sensitive_codes[0])
     losses = np.empty((len(one), len(other)))
     pair_losses(table.costs, floors(table), table.codes, one, other, losses)
+    if table.n > LONG:
+        few = losses[::SAMPLE, ::SAMPLE]
+        deadline.check(SAMPLE**POWER * seconds_for(lambda: linear_sum_assignment(few)))
     rows, columns = linear_sum_assignment(losses)
     ids = np.empty(table.n, dtype=np.int64)
     ids[one[rows]] = rows

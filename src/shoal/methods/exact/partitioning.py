@@ -64,6 +64,8 @@ MOST_GROUPS = 300_000
 """Columns of the last integer program."""
 STEPS = 400_000_000
 """Kinds that one search from one kind may look at: some ten seconds."""
+STEPS_A_SECOND = 40_000_000
+"""So many in a second, so that a search ends with the time."""
 TOLERANCE = 1e-7
 """Reduced losses above the negative of this count as 0 while columns are generated."""
 FINE = 1e4
@@ -131,18 +133,23 @@ class Problem:
     def of(cls, table: EncodedTable, k: int, l: int) -> Problem:
         value = table.sensitive_codes[0] if l > 1 else np.zeros(table.n, dtype=np.int32)
         rows = np.vstack([table.codes, value[None]])
-        distinct, of_record, copies = np.unique(
-            rows, axis=1, return_inverse=True, return_counts=True
+        _, first, of_record, copies = np.unique(
+            rows, axis=1, return_index=True, return_inverse=True, return_counts=True
         )
+        # In the records' own order, which is the seed's: so are minima that are equally good.
+        seen = np.argsort(first)
+        distinct = rows[:, first[seen]]
         kinds = Kinds(
             codes=np.ascontiguousarray(distinct[:-1]),
             floor=floors(table),
             value=distinct[-1].astype(np.int64),
-            copies=copies,
+            copies=copies[seen],
             price=np.zeros(len(copies)),
         )
         sizes = Sizes(max(k, l), largest_group(k, l), l)
-        return cls(table, sizes, kinds, of_record.reshape(-1))
+        number = np.empty_like(seen)
+        number[seen] = np.arange(len(seen))
+        return cls(table, sizes, kinds, number[of_record.reshape(-1)])
 
     @cached_property
     def unit(self) -> float:
@@ -244,7 +251,13 @@ def _relaxed(
     groups = dict(groups)
     while True:
         deadline.check()
-        relaxed = linprog(_losses(groups), A_eq=_matrix(problem, groups), b_eq=problem.kinds.copies)
+        relaxed = linprog(
+            _losses(groups),
+            A_eq=_matrix(problem, groups),
+            b_eq=problem.kinds.copies,
+            options={"time_limit": max(0.0, deadline.left)},
+        )
+        deadline.check()
         if relaxed.status != 0:
             raise PolicyError(f"method optimal: the linear relaxation failed; {INSTEAD}")
         prices: NDArray[np.float64] = relaxed.eqlin.marginals
@@ -298,9 +311,11 @@ def _searched(
             root,
             threshold,
             best_only,
-            STEPS,
+            deadline.steps(STEPS_A_SECOND, STEPS),
             found,
         )
+        if steps == WEARY:
+            deadline.check(foreseen=1.0)
         if steps in (FULL, WEARY):
             raise PolicyError(f"method optimal: too many groups to choose from; {INSTEAD}")
         least = min(least, lowest)

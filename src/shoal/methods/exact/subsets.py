@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from shoal.encoding.classes import class_ids
 from shoal.encoding.recode import recode
 from shoal.encoding.table import EncodedTable, Partition, Recoding
-from shoal.errors import InfeasibleError, PolicyError
+from shoal.errors import InfeasibleError, NotFoundError
 from shoal.kernels.exact.subsets import cheapest_partition, subset_losses
 from shoal.methods.exact import INSTEAD, Deadline, Minimum, floors
 from shoal.models import (
@@ -103,7 +103,8 @@ def _refuse_broken_unions(
     recoded = recode(table, Recoding((partition,) * len(table.qi), stars=stars))
     ids, _ = class_ids([(c.index, len(c.texts)) for c in recoded], table.n)
     if not satisfied_classes(table, models, ids).all():
-        raise PolicyError(
-            "method optimal: groups of the optimal partition are published under the same values "
+        raise NotFoundError(
+            "method optimal: no release was found that is proven to be the best: groups of the "
+            "optimal partition are published under the same values "
             f"and fail as one, because persons are in several of them; {INSTEAD}"
         )

@@ -1,4 +1,4 @@
-"""Butterflies as paper 003 makes them: Figure 3, on a Mondrian tree of all attributes.
+"""Butterflies as paper 003 makes them: Figure 3, on a tree of classes on all attributes.
 
 The tree's leaves are classes on the union. From them up, a node becomes one
 butterfly if Theorem 4 does not rule it out and it then loses less than its
@@ -33,6 +33,8 @@ from shoal.methods import get_method
 from shoal.methods.base import Run
 from shoal.methods.butterfly.division import least
 from shoal.methods.butterfly.wings import ButterflyInputs, alike
+from shoal.methods.mondrian import lots_of
+from shoal.methods.papers.class_tree import tree_over
 from shoal.models import rules_for
 from shoal.models.base import Model
 
@@ -59,11 +61,17 @@ class _PricedTree:
         return int(self.tree.begin[node]), int(self.tree.end[node])
 
 
-def tree_first(inputs: ButterflyInputs) -> tuple[Partition, Partition | None, dict[str, Any]]:
-    """Butterflies and classes, the units they consist of if any, and how it went."""
-    units = _units(inputs)
+def tree_first(
+    inputs: ButterflyInputs, classes: str | None = None
+) -> tuple[Partition, Partition | None, dict[str, Any]]:
+    """Butterflies and classes, the units they consist of if any, and how it went.
+
+    `classes` names the method over whose classes the hierarchy is built, in place of
+    Mondrian's cuts; units are then made inside them, once they are chosen.
+    """
+    units = None if classes else _units(inputs)
     seen = inputs.table if units is None else alike(inputs.table, units)
-    priced = _grown(inputs, seen)
+    priced = _priced(inputs, *(_clustered(inputs, classes) if classes else _grown(inputs, seen)))
     wings = [_Builder(inputs, v, seen, priced.tree) for v in range(len(inputs.division.wings))]
     bounds = [_Bound(inputs, v, priced) for v in range(len(inputs.division.wings))]
     own, facts = _butterflies(priced, wings, bounds)
@@ -80,11 +88,22 @@ def _units(inputs: ButterflyInputs) -> Partition | None:
     return found.recoding.partitions[0]
 
 
-def _grown(inputs: ButterflyInputs, seen: EncodedTable) -> _PricedTree:
-    """Section 4.2.2: a binary hierarchy of classes on the union."""
+def _grown(inputs: ButterflyInputs, seen: EncodedTable) -> tuple[Tree, int]:
+    """Section 4.2.2: a binary hierarchy of classes on the union, as Mondrian cuts them."""
+    tree = new_tree(inputs.table.n)
+    return tree, grow_at_medians(seen.codes, seen.costs, least(inputs.division.everyone), tree)
+
+
+def _clustered(inputs: ButterflyInputs, classes: str) -> tuple[Tree, int]:
+    """The same over the classes of another method."""
+    method, table = get_method(classes), inputs.table
+    found = method.run(table, inputs.division.everyone, method.options(), Run(inputs.seed))
+    partitions = found.recoding.partitions
+    return tree_over(table, partitions[0] if partitions else Partition.whole(table.n))
+
+
+def _priced(inputs: ButterflyInputs, tree: Tree, nodes: int) -> _PricedTree:
     table, everyone = inputs.table, inputs.division.everyone
-    tree = new_tree(table.n)
-    nodes = grow_at_medians(seen.codes, seen.costs, least(everyone), tree)
     body = _class_losses(table.select(inputs.division.body), tree, nodes)
     good = np.ones(nodes, dtype=np.bool_)
     if not inputs.sizes_only:
@@ -193,7 +212,7 @@ class _Builder:
         self.cutter = None
         if inputs.inner == "mondrian":
             alike = seen.select(self.wing.attributes)
-            self.cutter = _Cutter(alike, self.wing.models, tree.order)
+            self.cutter = _Cutter(alike, self.wing.models, tree.order, inputs.seed)
             return
         curve = inputs.curves[v]
         self.codes = np.ascontiguousarray(self.table.codes[:, curve])
@@ -221,8 +240,11 @@ class _Builder:
 class _Cutter:
     """Mondrian inside nodes of the tree, one after the other, in place."""
 
-    def __init__(self, table: EncodedTable, models: tuple[Model, ...], order: Ids) -> None:
+    def __init__(
+        self, table: EncodedTable, models: tuple[Model, ...], order: Ids, seed: int
+    ) -> None:
         self.costs, self.order = table.costs, order
+        self.key = lots_of(seed)
         self.rows = pack(np.ascontiguousarray(table.codes[:, order]), table.costs.size)
         self.check = new_group_check(table.take(order), rules_for(table.codebook, models))
         self.scratch = new_scratch(table.costs.size)
@@ -233,6 +255,7 @@ class _Cutter:
         rows = self.rows
         rows.first[begin:end] = False
         grain = len(self.order) + 1
-        carve(rows, self.costs, self.check, False, self.scratch, begin, end, grain, self.waiting)
+        asked = (self.check, False, self.key)
+        carve(rows, self.costs, *asked, self.scratch, begin, end, grain, self.waiting)
         place = (rows.words[rows.word[-1], begin:end] >> rows.shift[-1]) & rows.mask[-1]
         return self.order[place], np.append(np.flatnonzero(rows.first[begin:end]), end - begin)

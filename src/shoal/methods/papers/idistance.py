@@ -23,7 +23,7 @@ from shoal.kernels.papers.idistance import first_of_runs, nearest_centres, pack_
 from shoal.kernels.sorting import order_of_keys, radix_sort
 from shoal.kernels.threads import on_threads
 from shoal.methods.base import Method, Outcome, Run
-from shoal.methods.hilbert import Curve, curve_of
+from shoal.methods.curve import Curve, drawn_curve
 from shoal.methods.line import LineOptions, group_line
 from shoal.models.base import Model
 
@@ -33,6 +33,7 @@ __all__ = [
     "IDistanceOptions",
     "Space",
     "centres_of",
+    "drawn_line",
     "line_of",
     "space_of",
 ]
@@ -61,8 +62,11 @@ class IDistanceOptions(LineOptions):
     """Cluster centres; a small table has fewer, one for 16 records."""
     sample: float = Field(default=0.1, gt=0, le=1)
     """Share of the records that the centres are found from; 8 to 32 records a centre."""
+    whole_sample: bool = False
+    """Take that share however many records a centre it is: slow where the
+    table is long."""
     within: Literal["curve", "distance"] = "distance"
-    """Order inside a cluster: along the Hilbert curve, or by distance to the centre (paper 004)."""
+    """Order inside a cluster: along the Hilbert curve, or by distance to the centre."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,9 +113,7 @@ class IDistance(Method[IDistanceOptions]):
     """Order around cluster centres and the optimal cut of that line."""
 
     name = "idistance"
-    summary = (
-        "Sorts around cluster centres and cuts the line at the least loss; paper 004's second."
-    )
+    summary = "Sorts around cluster centres and cuts the line at the least loss."
     promise = (
         "Every model holds in every group. For k-anonymity alone the cut is the cheapest "
         "of all cuts of the line; the same seed gives the same groups."
@@ -123,14 +125,21 @@ class IDistance(Method[IDistanceOptions]):
         self, table: EncodedTable, models: Sequence[Model], options: IDistanceOptions, run: Run
     ) -> Outcome:
         """See `Method.run`."""
-        curve, space = curve_of(table), space_of(table)
-        centres = centres_of(table, space, curve.axes, options, run.seed)
+        curve, centres, space = drawn_line(table, options, run.seed)
         run.progress(1, 3)
         line = line_of(table, curve, space, centres, options.within)
         run.progress(2, 3)
         partition = group_line(line, table, models, options)
         run.progress(3, 3)
         return Outcome(Recoding.single(partition, len(table.qi)), {"centres": len(centres)})
+
+
+def drawn_line(
+    table: EncodedTable, options: IDistanceOptions, seed: int
+) -> tuple[Curve, Floats, Space]:
+    """The curve, the centres and the space they stand in: what the seed decides."""
+    curve, space = drawn_curve(table, seed), space_of(table)
+    return curve, centres_of(table, space, curve.axes, options, seed), space
 
 
 def space_of(table: EncodedTable) -> Space:
@@ -157,7 +166,8 @@ def centres_of(
     """
     wanted = min(options.centres, -(-table.n // RECORDS_PER_CENTRE))
     share = int(np.ceil(options.sample * table.n))
-    size = min(table.n, max(LEAST_SAMPLE * wanted, min(share, MOST_SAMPLE * wanted)))
+    most = share if options.whole_sample else MOST_SAMPLE * wanted
+    size = min(table.n, max(LEAST_SAMPLE * wanted, min(share, most)))
     rng = np.random.default_rng(seed)
     rows = np.sort(rng.choice(table.n, size, replace=False, shuffle=False))
     sample = space.points(table.codes, rows)

@@ -16,7 +16,8 @@ from pydantic import Field
 
 from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.kernels.papers.topdown_join import groups_from, in_order, join_small
-from shoal.kernels.papers.topdown_split import divide_all, new_box
+from shoal.kernels.papers.topdown_split import divide_all
+from shoal.kernels.pricing import new_box, prices_of
 from shoal.methods.base import Method, Options, Outcome, Run
 from shoal.methods.line import partition_line
 from shoal.models import needs_sensitive
@@ -34,7 +35,7 @@ class TopDownOptions(Options):
     sample: int = Field(default=256, ge=2)
     """Records of a set among which its two seeds are looked for."""
     join: Literal["seed", "group"] = "seed"
-    """A record joins the nearer seed, or the group that is then the tighter one (Xu et al.)."""
+    """A record joins the nearer seed, or the group that is then the tighter one."""
 
 
 class TopDown(Method[TopDownOptions]):
@@ -50,7 +51,7 @@ class TopDown(Method[TopDownOptions]):
     """
 
     name = "topdown"
-    summary = "Divides the table by two far-apart records, again and again; a baseline (Xu et al.)."
+    summary = "Divides the table by two far-apart records, again and again."
     promise = (
         "Every model holds in every group; the same seed gives the same groups. For k-anonymity "
         "groups have k to 2k-1 records, unless all their records are alike."
@@ -81,13 +82,14 @@ def divide_table(
     """Groups of at least k records in tree order: neighbours were divided late."""
     order = np.random.default_rng(seed).permutation(table.n).astype(np.int64)
     codes = np.ascontiguousarray(table.codes.T)
-    costs, left, right = table.costs, new_box(table.costs), new_box(table.costs)
+    prices = prices_of(table.costs)
+    left, right = new_box(prices), new_box(prices)
     spare, ends = np.empty(table.n, dtype=np.int64), np.empty(table.n, dtype=np.int64)
     stack = np.empty(table.n + 1, dtype=np.int64)
     by_group = join == "group"
-    count = divide_all(costs, codes, order, k, sample, by_group, left, right, spare, stack, ends)
+    count = divide_all(prices, codes, order, k, sample, by_group, left, right, spare, stack, ends)
     groups = groups_from(order, np.append(0, ends[:count]))
-    join_small(groups, k, REACH, costs, codes, left, right, np.zeros(table.n, dtype=np.bool_))
+    join_small(groups, k, REACH, prices, codes, left, right, np.zeros(table.n, dtype=np.bool_))
     count = in_order(groups, order, ends)
     partition = Partition(order, np.append(0, ends[:count]))
     assert partition.sizes.sum() == table.n

@@ -33,7 +33,7 @@ class Union(Method[UnionOptions]):
     """
 
     name = "union"
-    summary = "Several readers: any method on the union of what they know; a baseline."
+    summary = "Several readers: any method on the union of what they know."
     promise = (
         "Every reader's models hold, and on the union of all quasi-identifiers too; otherwise "
         "what the inner method promises."
@@ -42,6 +42,15 @@ class Union(Method[UnionOptions]):
     baseline = True
     for_readers = True
     inner_option = "inner"
+
+    def searches(self, options: UnionOptions) -> bool:
+        """Where the inner method does."""
+        return self.inner(options).anytime
+
+    def looked_at(self, models: Sequence[Model], options: UnionOptions) -> str:
+        """What the inner method looks at."""
+        inner = self.inner(options)
+        return inner.looked_at(models, inner.options())
 
     def cautions(
         self, table: EncodedTable, models: Sequence[Model], options: UnionOptions

@@ -13,7 +13,7 @@ import numpy as np
 from shoal.kernels.costs import SET, SPAN, TREE, range_loss
 from shoal.kernels.jit import inner_borrowed, kernel
 
-LISTED = 3  # beside SPAN, TREE and SET: the price of lo..hi is table[start + lo * size + hi]
+LISTED = 4  # beside SPAN, TREE, SET and ROUND: the price of lo..hi is table[start + lo * size + hi]
 
 LONGEST_LISTED = 512
 """Attributes of more codes are priced by formula: their table would not fit a cache."""
@@ -24,13 +24,13 @@ WORD = 64
 class Prices(NamedTuple):
     """What every attribute costs, weights included."""
 
-    form: np.ndarray  # int64 (d,): LISTED, SPAN, TREE or SET
+    form: np.ndarray  # int64 (d,): LISTED, SPAN, TREE, SET or ROUND
     weight: np.ndarray  # float64 (d,)
     size: np.ndarray  # int64 (d,)
     start: np.ndarray  # int64 (d,): LISTED: in `table`; SET: first word of its bits
     table: np.ndarray  # float64: prices of all ranges of LISTED attributes
     words: int  # 64-bit words that hold the value sets of one box
-    costs: tuple  # Costs, for SPAN and TREE
+    costs: tuple  # Costs, for SPAN, TREE and ROUND
 
 
 class Box(NamedTuple):

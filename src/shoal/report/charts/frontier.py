@@ -1,25 +1,18 @@
-"""A frontier picture: what a stronger promise costs, one line a method.
-
-The chart is Vega-Lite, made with altair and rendered by vl-convert, which needs
-neither a browser nor the network.
-"""
+"""A frontier picture: what a stronger promise costs, one line a method."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil, floor, log, log10
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from shoal.errors import InputError, OutputError
+from shoal.errors import InputError
 from shoal.explore.comparison import Comparison, Row, check_target
-from shoal.io.together import atomic_file
+from shoal.report.charts.theme import COLOURS, ENDINGS, PALE, load_altair, styled
 
-__all__ = ["ENDINGS", "MEASURES", "check_picture", "frontier", "save"]
+__all__ = ["MEASURES", "check_picture", "frontier"]
 
-ENDINGS = (".svg", ".html", ".png")
-OPTIONS: dict[str, dict[str, Any]] = {"html": {"inline": True}, "png": {"scale_factor": 2}}
 MEASURES = {
     "gcp": "Loss (GCP)",
     "kl": "KL divergence of the data cube",
@@ -34,11 +27,7 @@ FIELDS = {"query": "query_median", "kl": "cube_divergence", POINTS: "point_diver
 PERCENT = ("query",)
 PROMISES = {"k": "k (k-anonymity)", "l": "l (l-diversity)"}
 
-# Okabe & Ito's colours that are dark enough for text: told apart by all kinds of eyes.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#AA4499", "#B8860B", "#882255", "#444444", "#56B4E9")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
-INK, PALE, GRID = "#222222", "#6B6B6B", "#E6E6E6"
-FONT = "Helvetica Neue, Helvetica, Arial, sans-serif"
 
 WIDTH, HEIGHT = 520, 320
 LABEL_GAP = 15
@@ -50,18 +39,7 @@ WIDE_RATIO = 40
 def check_picture(path: Path, source: Path | None = None) -> None:
     """Refuse, before any work, a picture that cannot be drawn or written."""
     check_target(path, ENDINGS, source)
-    _altair()
-
-
-def _altair() -> ModuleType:
-    try:
-        import altair
-        import vl_convert  # noqa: F401
-    except ImportError:
-        raise OutputError(
-            "pictures need altair and vl-convert: pip install shoal[report]"
-        ) from None
-    return altair
+    load_altair()
 
 
 def frontier(comparison: Comparison, measure: str = "gcp") -> Any:
@@ -80,7 +58,7 @@ def frontier(comparison: Comparison, measure: str = "gcp") -> Any:
     altair.Chart
         A notebook shows it as it is; `save` writes it to a file.
     """
-    alt = _altair()
+    alt = load_altair()
     if measure not in MEASURES:
         raise InputError(f"measure: expected one of {', '.join(MEASURES)}; got {measure!r}")
     measure = POINTS if measure == "kl" and comparison.kl == "points" else measure
@@ -98,17 +76,7 @@ def frontier(comparison: Comparison, measure: str = "gcp") -> Any:
         frame = _frame(alt, f"{other} = {value}", len(panels))
         charts.append(_panel(alt, here, x, measure, methods, scale_y, frame, not charts))
     chart = charts[0] if len(charts) == 1 else alt.hconcat(*charts, spacing=28)
-    return _styled(alt, chart, comparison, measure, x)
-
-
-def save(chart: Any, path: str | Path) -> Path:
-    """Write a chart as SVG, PNG or a self-contained HTML page, by the ending of the name."""
-    target = Path(path)
-    check_target(target, ENDINGS)
-    kind = target.suffix.lower().removeprefix(".")
-    with atomic_file(target) as temporary:
-        chart.save(str(temporary), format=kind, **OPTIONS.get(kind, {}))
-    return target
+    return _titled(alt, chart, comparison, measure, x)
 
 
 class _Scale:
@@ -268,7 +236,7 @@ def _apart(heights: Sequence[float]) -> list[float]:
     return [mean + LABEL_GAP * place for place, mean in enumerate(means)]
 
 
-def _styled(alt: Any, chart: Any, comparison: Comparison, measure: str, x: str) -> Any:
+def _titled(alt: Any, chart: Any, comparison: Comparison, measure: str, x: str) -> Any:
     missing = sum(not row.ok for row in comparison.rows)
     subtitle = [f"{comparison.records:,} records, {len(comparison.qi)} quasi-identifiers"]
     if missing:
@@ -281,31 +249,4 @@ def _styled(alt: Any, chart: Any, comparison: Comparison, measure: str, x: str) 
     fixed = {getattr(row, other) for row in comparison.rows}
     if len(fixed) == 1 and fixed != {None}:
         subtitle.insert(1, f"{other} = {fixed.pop()}")
-    title = alt.Title(
-        f"{TITLES[measure]} by {x}",
-        subtitle=" · ".join(subtitle),
-        anchor="start",
-        offset=16,
-        fontSize=16,
-        fontWeight=600,
-        color=INK,
-        subtitleColor=PALE,
-        subtitleFontSize=12,
-        subtitlePadding=5,
-    )
-    return (
-        chart.properties(title=title, background="white", padding=18)
-        .configure(font=FONT)
-        .configure_view(stroke=None)
-        .configure_axis(
-            labelColor=PALE,
-            labelFontSize=12,
-            titleColor=INK,
-            titleFontSize=13,
-            titleFontWeight=500,
-            gridColor=GRID,
-            domainColor="#999999",
-            tickColor="#999999",
-            labelPadding=6,
-        )
-    )
+    return styled(alt, chart, f"{TITLES[measure]} by {x}", " · ".join(subtitle))

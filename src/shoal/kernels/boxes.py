@@ -94,7 +94,7 @@ def _sort(tree, points, node):
 
 
 @inner_kernel
-def _build(tree, points, value):
+def build(tree, points, value):
     """Build the tree of one value; returns the node behind its last."""
     node = 2 * points.starts[value]
     beyond = node + 1
@@ -124,7 +124,7 @@ def _meets(boxes, row, low, high):
 
 
 @inner_kernel
-def _relation(boxes, box, low, high):
+def relation(boxes, box, low, high):
     found = WITHIN
     for a in range(len(low)):
         meets = _meets(boxes, boxes.rows[box, a], low[a], high[a])
@@ -144,17 +144,17 @@ def _add(tree, points, boxes, box, root, stack, expected):
         node = stack[top]
         top -= 1
         visited += 1
-        relation = _relation(boxes, box, tree.low[node], tree.high[node])
-        if relation == WITHIN:
+        found = relation(boxes, box, tree.low[node], tree.high[node])
+        if found == WITHIN:
             tree.extra[node] += boxes.share[box]
-        elif relation == PARTLY and tree.child[node]:
+        elif found == PARTLY and tree.child[node]:
             stack[top + 1] = tree.child[node]
             stack[top + 2] = tree.child[node] + 1
             top += 2
-        elif relation == PARTLY:
+        elif found == PARTLY:
             for i in range(tree.begin[node], tree.end[node]):
                 point = points.codes[tree.order[i]]
-                if _relation(boxes, box, point, point) == WITHIN:
+                if relation(boxes, box, point, point) == WITHIN:
                     expected[tree.order[i]] += boxes.share[box]
     return visited
 
@@ -183,7 +183,7 @@ def add_overlapping(values, tree, points, boxes, expected):
     for value in values:
         if points.starts[value] == points.starts[value + 1]:
             continue
-        beyond = _build(tree, points, value)
+        beyond = build(tree, points, value)
         root = 2 * points.starts[value]
         for box in range(boxes.starts[value], boxes.starts[value + 1]):
             visited += _add(tree, points, boxes, box, root, stack, expected)

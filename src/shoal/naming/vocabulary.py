@@ -1,77 +1,40 @@
 """What names of columns say, in English, German, French, Spanish, Italian, Dutch, Portuguese.
 
-Words are listed as they are abbreviated in surveys and registers. ``relig*`` is the
-beginning of a word, ``*gehalt`` the end of a compound; accents are left out.
+Words are listed as they are abbreviated in surveys and registers; `shoal.naming.words`
+says how they are looked up.
 """
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+
+from shoal.naming.words import Lexicon
 
 __all__ = [
-    "IDENTIFIES", "KNOWN_TO_OTHERS", "OCCUPATION", "SENSITIVE", "WEIGHTS", "Lexicon", "phrases_of",
-    "topic_of", "words_of",
+    "IDENTIFIES", "KNOWN_TO_OTHERS", "OCCUPATION", "SENSITIVE", "TECHNICAL", "WEIGHTS",
 ]  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Lexicon:
-    """Whole words, beginnings and ends of words."""
-
-    words: frozenset[str]
-    stems: tuple[str, ...]
-    tails: tuple[str, ...]
-
-    @classmethod
-    def of(cls, text: str) -> Lexicon:
-        """Long lists of words are easier to read and to extend as one text."""
-        listed = text.split()
-        return cls(
-            words=frozenset(word for word in listed if "*" not in word),
-            stems=tuple(word[:-1] for word in listed if word.endswith("*")),
-            tails=tuple(word[1:] for word in listed if word.startswith("*")),
-        )
-
-    def has(self, word: str) -> bool:
-        """Whether a word is listed, begins or ends as one that is."""
-        return word in self.words or word.startswith(self.stems) or word.endswith(self.tails)
-
-
-def words_of(name: str) -> list[str]:
-    """``marital.status``, ``WorkClass``, ``ZIPCode``, ``diag_1``, ``Prénom`` in plain words."""
-    apart = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
-    folded = unicodedata.normalize("NFKD", apart.lower().replace("ß", "ss"))
-    bare = "".join(char for char in folded if not unicodedata.combining(char))
-    return re.findall(r"[^\W\d_]+", bare)
-
-
-def phrases_of(words: Sequence[str]) -> list[str]:
-    """Words, and neighbours written together: ``post code`` is also ``postcode``."""
-    return [
-        "".join(words[start : start + length])
-        for length in (1, 2, 3)
-        for start in range(len(words) - length + 1)
-    ]
-
-
-def topic_of(name: str, topics: Mapping[str, Lexicon]) -> str | None:
-    """The first topic that a name mentions."""
-    phrases = phrases_of(words_of(name))
-    for topic, lexicon in topics.items():
-        if any(lexicon.has(phrase) for phrase in phrases):
-            return topic
-    return None
 
 
 def _lexicons(topics: Mapping[str, str]) -> dict[str, Lexicon]:
     return {topic: Lexicon.of(words) for topic, words in topics.items()}
 
 
-WEIGHTS = Lexicon.of("fnlwgt perwt pwgtp wgtp hhwt asecwt wgt pweight pspwght dweight")
+WEIGHTS = Lexicon.of(
+    "*wgt *wght *wgtp pond* pweight dweight sampleweight surveyweight wgt* wght* wtint* hhwt "
+    "perwt *cwt *pwt *wt hochrech* hochr* extri fexp facexp factorexp* factorel* gewichtung* "
+    "gewfakt* wegingsf* pesofit pesocamp* pesofinal pesoamos* expans*"
+)
 """Survey weights are how many others a record stands for, not what a person weighs."""
+
+TECHNICAL = Lexicon.of(
+    "version ver release form formtype tform mode source src batch file filename import export "
+    "wave welle vague ola onda ronde round quarter trim* quartal* interview* iw intvw enquet* "
+    "quest* qst* proxy sample sampl* imput* rectype satz* recordtype rt adj* unit units einheit "
+    "unite format seq sequence order ordre line lineno rank rang* rango created updated modified "
+    "inserted loaded checksum software template dispcode mod modus modo modalit* plan schema "
+    "dataset"
+)
+"""About the record and how it came to be, not about the person."""
 
 OCCUPATION = Lexicon.of(
     "occupation occ occp occup* profession profes* beruf berufs* *beruf beroep* ocupac* ocupacao "
@@ -101,8 +64,9 @@ IDENTIFIES = Lexicon.of(
     "codfiscale codicefiscale cf partitaiva bsn sofinummer rijksregisternummer cpf rg cnh nis pis "
     "cns sus nationalid natid pesel personnummer creditcard cardnumber cardno ccnum kreditkarte "
     "bankaccount iban bic kontonr kontonummer acctno accountno konto ccc contacorrente "
-    "rekeningnummer mrn medicalrecord* krankenakte licenseplate numberplate kennzeichen kfz "
-    "kfzkennzeichen immatriculation targa kenteken placa vin driverlicense driverslicense "
+    "rekeningnummer mrn medicalrecord* krankenakte licenseplate numberplate plate plates "
+    "kennzeichen kfz kfzkennzeichen immatriculation targa kenteken placa vin driverlicense "
+    "driverslicense "
     "fuehrerschein photo foto signature unterschrift badge "
     # free text
     "comment comments remark remarks note notes freetext verbatim narrative bemerkung bemerkungen "
@@ -127,7 +91,9 @@ KNOWN_TO_OTHERS: Mapping[str, Lexicon] = _lexicons(
         "hispanic hisp herkunft* herkomst* staatsang* staatsbuerg* nationalitaet muttersprache "
         "natio* sprache land geburtsland gebland pays paysnaiss langue nacionalid* pais paisnac "
         "idioma lengua etnia raza raca racacor cor naziona* cittadinanza paese lingua "
-        "nationaliteit taal moedertaal nacionalidade naturalidade migrationshintergrund",
+        "nationaliteit taal moedertaal nacionalidade naturalidade migrationshintergrund bpl pob "
+        "birthpl* geburtsort lieunais* luogonasc* lugarnac* vetnat etnic* nac naz herk* arrival "
+        "yrimm* cob",
         "place": "zip zipcode zcta postal postalcode postcode postc pcode plz postleitzahl cp "
         "codepostal codigopostal codpostal cap cep codpos pc city town village municip* commune "
         "comune community county state province provinc* prov region regio* district distr "
@@ -140,7 +106,8 @@ KNOWN_TO_OTHERS: Mapping[str, Lexicon] = _lexicons(
         "bairro estado uf concelho freguesia latitude longitude lat lon lng long latit* longit* "
         "latlong gps coord* xcoord ycoord geox geoy breitengrad laengengrad latitud longitud "
         "latitudine longitudine lengtegraad breedtegraad gor bula zeat st ward stratum psu "
-        "cluster",
+        "cluster reg dpt com comm cntry cnty beat precinct zone zona quart* nbhd wijk* buurt* "
+        "nuts* strate strato habitat landkr* kreis*",
         "family": "marit* marst marstat marr mar married marriage relationship reltn relat* "
         "family famsize famil* household hhsize hhtype hhsz householdsize nkids kids children "
         "child nchild marts* marsts martl dmdmartl mstat hhmmb nbpers npers hhmem* typmen "
@@ -149,25 +116,31 @@ KNOWN_TO_OTHERS: Mapping[str, Lexicon] = _lexicons(
         "situfam situationfam* sitfam matrim* etatciv* statutmatri* enfants nbenf nbenfants "
         "menage foyer estciv* estadociv* ecivil hijos nhijos numhijos hogar statociv* statciv* "
         "figli nfigli nucleo burgst* burgerl* burgelijkestaat gezin* kinderen huishouden filhos "
-        "huishoud* tamanohogar personalstatus persstatus nfilhos agregado conjuge",
+        "huishoud* tamanohogar personalstatus persstatus nfilhos agregado conjuge parent parent* "
+        "kinship kinderz* enf enfant* fils hijo* figl* kind *kind nkind relp rel relship civil* "
+        "staciv cohab* konkub* concub* widow* divor* pareja conviv*",
         "education": "education educ* isced* eisced dmdeduc* dipdet* edu edlevel edlev edattain "
         "school schooling schl degree college university grade diploma* qualif* highqual attain* "
         "bildung* schulabschluss abschluss schulbildung ausbildung* studium studienfach schule "
         "etudes nivetud* niveauetud* formation bac ecole lycee estudios nivestud* nivelestud* "
         "escolar* escola escuela titulacion istruz* anosestud* estudo* titolodistudio "
         "titolostudio titstudio scuola laurea opleid* onderwijs* school* instrucao grauinstr* "
-        "ensino curso turma serie major",
+        "ensino curso turma serie major dip diplo* studio studi* niv nivel* oplniv* opl titulo* "
+        "titol* klasse* scolar* alfab* litera*",
         "work": "work workclass wrkcls job jobtitle jobcat employer employ* empl empstat emp "
         "unempl* industry indus* ind naics nace sector company veteran military mili* mil "
         "position worksite arbeit* arbeitgeber erwerb* branche wirtschaftszweig abteilung abt "
+        "beschaeft* "
         "stelle taetigkeit stellung dienstgrad firma betrieb eintritt* eintrittsdatum travail "
         "emploi activite statutemploi secteur entreprise poste service trabajo empleo situlab* "
         "laboral situapr sitpro* sitlab* actividad empresa puesto lavoro impiego settore azienda "
         "condlav* werk* werkgever functie bedrijf afdeling trabalho emprego setor cargo "
-        "situacaoemprego hiredate hired seniority department",
+        "situacaoemprego hiredate hired seniority department vet cow naf sic isic cnae ateco sbi "
+        "secm statut* contrat* contrato* situ* qualp* ofic* chom* arbeits* werkl* desemp* "
+        "disoccup* empleo* emprego*",
         "body": "height weight eye eyes hair handed* groesse koerpergroesse gewicht "
         "koerpergewicht augenfarbe haarfarbe taille poids altura estatura talla pesokg altezza "
-        "lengte",
+        "lengte hair* weightkg heightcm groess* hoogte statura peso htin wtkg",
         "a stay": "admission admit* admdate adm discharge disch* hospital hosp clinic ward "
         "specialty speciality physician doctor payer insurer insurance visit* stay los aufnahme* "
         "entlass* krankenhaus klinik station* arzt krankenkasse kasse versicherung hopital "
@@ -178,7 +151,7 @@ KNOWN_TO_OTHERS: Mapping[str, Lexicon] = _lexicons(
         "ownhome resstatus residentstatus auto fahrzeug* pkw wohn* miete mieter eigentum* "
         "wohnung logement voiture vehicule autobez* proprietaire locataire vivienda coche "
         "vehiculo alquiler casa abitazione affitto veicolo woning huur eigenwoning moradia "
-        "veiculo aluguel imovel",
+        "veiculo aluguel imovel owner* ownersh* make",
     }
 )
 
@@ -197,7 +170,19 @@ SENSITIVE: Mapping[str, Lexicon] = _lexicons(
         "patholog* patolog* sante ald acte traitement* diagnost* enferm* salud tratam* discapac* "
         "malatt* salute cura disabil* esenzione ziekte* aandoen* gezond* behandel* handicap "
         "beperking zorgkosten doenca* saude deficien* aeterm aedecod interven* dis sen fsm* send "
-        "senstatus adverse* aellt mhterm cmtrt",
+        "senstatus adverse* aellt mhterm cmtrt hypert* htn cardi* coronar* infarct* infarkt* "
+        "heart* angina arthri* artros* copd epoc bpco obes* dement* alzh* parkinson* schizo* "
+        "psych* psiq* psic* suicid* addict* sucht* droge* drogue* cannab* opioid* hemoglob* "
+        "haemoglob* creatin* sodium potass* bilirub* platelet* wbc rbc hba ldl hdl triglyc* "
+        "systol* diastol* sbp dbp pulse heartrate hr spo sofa apache saps gcs ventil* beatm* atc "
+        "ops ghm ghs cie cid cim dgn proc procs hcpcs cpt morbid* histo* topogr* surg* chirurg* "
+        "cirug* cirurg* radiat* radioth* chemo* quimio* chimio* blind* deaf* hearing vision "
+        "contracep* anticonc* kontrazep* verhuet* fertil* steril* cigar* tobac* tabak* sigar* "
+        "drink* drunk* binge* trink* injur* verletz* bless* violen* gewalt* geweld* maltrat* "
+        "abuse* expire* deced* deces* decess* obito* morte mort muert* fallec* tod todes* "
+        "verstorb* sterb* overled* overlij* biops* relaps* recidiv* progno* severit* sever "
+        "schwere* sick* malad* cancr* cancer* krebs* hernia* fractur* epilep* tuberc* malaria* "
+        "anaem* anem* angst* angoiss* ansia deprim* health*",
         "money": "income* incom hinc* decile decuc saving* epargne* ahorro* risparm* ersparn* "
         "inc hhinc hincp faminc hhincome inctot pincp wagp salar* wage* earn* pay paygrade "
         "payment* bonus debt* credit* balance wealth* asset* capital loan* mortgage* default* "
@@ -208,17 +193,31 @@ SENSITIVE: Mapping[str, Lexicon] = _lexicons(
         "ingreso ingresos renta* sueldo* deuda* prestamo* hipoteca* patrimonio salario* reddit* "
         "stipend* debit* mutuo* prestito isee inkomen* loon salaris* schuld* hypotheek* "
         "uitkering* vermogen* renda* rendimento* divida* emprest* beneficio* bolsa* indhhin* "
-        "indfm*",
+        "indfm* amount* amt betrag* *betrag montant* mnt importe* importo* bedrag* valor* val "
+        "price* preis* *preis prix precio* prezz* prijs* preco* cost* cout* coste* kosten* "
+        "*kosten custo* spese* spesa gasto* depens* ausgab* uitgav* despes* fee fees reimb* "
+        "rembours* erstatt* reembols* rimbors* vergoed* pmt pymt pymnt paid payout ink pov "
+        "povert* foodst* chomage* arbeitslosengeld subsid* subvenc* sussid* bijstand* fico "
+        "delinq* dti arrear* rueckst* moros* impay* lien liens sal charg* waarde verdien* "
+        "entgelt* bezahl* pag pago* paga pagam* pouvoir fortun* turnover umsatz* zins* interest* "
+        "steuer* imp belast* impost* tasse tasas consum* sparen spaar* poupan*",
         "belief": "relig* rlg* prtvt* faith denom* church politic* polit* party vote* voting "
         "union unionmemb* orient* sexualor* sexualit* opinion* konfession* glaube* kirche* "
         "partei* wahl* gewerksch* croyanc* culte* parti syndic* sindic* voto* afilia* partido* "
         "credo* fede partito* sindacat* geloof* godsdienst* kerk* stemg* partij* vakbond* crenc* "
-        "voted ideolog*",
+        "voted ideolog* lrscale leftright rile trust* vertrau* confian* fiduci* attitud* satisf* "
+        "zufried* *zufriedenheit tevred* soddisf* happy happi* glueck* bonheur felic* einstell* "
+        "moral* abortion gay homosex* euthan* church* prayer pray",
         "law": "crime* prior* exclusion* suspens* crimin* offen* arrest* convict* sentence* "
         "recid* prison* jail* faulty guilty accident* violat* fraud* straf* vorstraf* delikt* "
         "unfall* delit* condamn* infrac* delito* condena* anteced* reato* condann* delict* "
-        "misdrijf* crim* condenac* charge* felony misdemean* probation parole",
+        "misdrijf* crim* condenac* charge* felony misdemean* probation parole suspect* verdacht* "
+        "verdaecht* sospech* sospett* soupc* suspeit* citation* contraband* frisk* force search* "
+        "victim* opfer* slachtoff* fine fines gevang* gefaeng* detenu* preso* custod* police "
+        "assault* theft* robber* drunkdr* dui dwi misconduct dismiss* kuendig* licenc* despid* "
+        "ontslagen",
         "performance": "score* rating* performance gpa iq mark marks grades bewertung* leistung* "
-        "zensur* moyenne* noteexam calific* beoordel* cijfer* nota notas",
+        "zensur* moyenne* noteexam calific* beoordel* cijfer* nota notas exam exams examen* "
+        "achiev* apprais* evaluat* punkte* punteggio* puntaj* puntua* pontua* voti resultat*",
     }
 )

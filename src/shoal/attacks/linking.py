@@ -1,0 +1,175 @@
+"""Linking, membership and singling out: who can be which record, by containment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from shoal.attacks.rates import Found, Rate
+from shoal.attacks.scene import People, Scene
+
+__all__ = ["linking", "membership", "singling_out"]
+
+SAME_SIZE = 0.1
+"""Up to this share the sizes of original and control count as the same."""
+NOISE = 0.1
+"""Share of the cells in which an attacker with noisy knowledge has somebody else's value."""
+MOST_SETS = 60
+"""Sets of known quasi-identifiers beyond this are drawn at random."""
+
+
+def linking(scene: Scene, size: int = 2, seed: int = 0) -> Iterator[Found]:
+    """An attacker who knows all quasi-identifiers, some, or some wrongly, links a person.
+
+    He takes any of the c records that the person can be: right with a chance of 1/c, as the
+    person's own record is one of them. Against people who are not in the release the same
+    claim, "this one is he", is made with the same confidence, and is always wrong.
+    """
+    yield _linked(scene, scene.qi, "knows all")
+    sets = [s for n in range(1, min(size, len(scene.qi) - 1) + 1)
+            for s in combinations(scene.qi, n)]  # fmt: skip
+    if len(sets) > MOST_SETS:
+        drawn = np.random.default_rng(seed).choice(len(sets), MOST_SETS, replace=False)
+        sets = [sets[i] for i in sorted(drawn)]
+    worst = [_linked(scene, names, f"knows {' and '.join(names)}") for names in sets]
+    if worst:
+        yield max(worst, key=lambda found: found.main.share)
+    yield _linked_by_mistaken(scene, NOISE, seed)
+    if (ordered := _linked_by_order(scene)) is not None:
+        yield ordered
+
+
+def _linked_by_mistaken(scene: Scene, share: float, seed: int) -> Found:
+    """He knows all quasi-identifiers, but a share of the cells wrongly.
+
+    He takes any of the records that fit what he believes. The person's own record, any of
+    those that fit the truth, is among them as far as it fits both.
+    """
+    rates: list[Rate] = []
+    covered = 0.0
+    for people in scene.both:
+        wrong = people.mistaken(scene.qi, share, seed)
+        believed = list(zip(scene.qi, wrong, strict=True))
+        true = [(name, people.table.column(name)) for name in scene.qi]
+        fits = people.fitting(believed)
+        here = fits > 0
+        right = np.zeros(people.count)
+        right[here] = 1 / fits[here]
+        if not rates:
+            covered = float(here.mean())
+            own = people.candidates(scene.qi)
+            both = people.fitting([*true, *believed])
+            right[here] *= both[here] / np.maximum(own[here], 1)
+        rates.append(Rate(float(right.sum()), people.count))
+    control = rates[1] if len(rates) > 1 else None
+    about = f"knows all, {share:.0%} of it wrongly"
+    return Found("linking", about, rates[0], control, 1 / scene.records, covered)
+
+
+def _linked_by_order(scene: Scene) -> Found | None:
+    """He knows in which order the people stood in the original: is the first row the first?
+
+    It is if every row fits the person with its number, and shows what was published
+    unchanged of that person. None where nothing unchanged was published to tell by.
+    """
+    people, subject = scene.original, scene.subject
+    same = [
+        name
+        for name in subject.table.column_names
+        if name in people.table.column_names and name not in subject.qi
+    ]
+    if people.count != scene.records or not same:
+        return None
+    rows = np.arange(people.count)
+    ids, _ = subject.classes
+    fits = people.places(scene.qi).within(rows, ids)
+    for name in same if fits.all() else ():
+        theirs, ours = (t.column(name).cast(pa.string()) for t in (people.table, subject.table))
+        fits &= np.asarray(pc.fill_null(pc.equal(theirs, ours), True).to_numpy(), dtype=bool)
+    told = len(set(zip(*(subject.table.column(name).to_pylist() for name in same), strict=True)))
+    in_order = bool(fits.all()) and told > 1 and not _sorted_anyway(scene, same)
+    right = float(people.count) if in_order else 1.0  # one at random
+    rate = Rate(right, people.count)
+    return Found("linking", "knows the order of the rows", rate, None, 1 / scene.records, 1.0)
+
+
+def _sorted_anyway(scene: Scene, same: Sequence[str]) -> bool:
+    """Whether the rows stand class by class and sorted: then their order tells nothing."""
+    ids, _ = scene.subject.classes
+    _, first, place = np.unique(ids, return_index=True, return_inverse=True)
+    columns = {name: _ranks(scene.subject.table.column(name)) for name in same}
+    table = pa.table({"class": first[place], **columns})
+    keys = [(name, "ascending") for name in table.column_names]
+    return bool(table.take(pc.sort_indices(table, keys)).equals(table))
+
+
+def _ranks(column: pa.ChunkedArray) -> pa.Array:
+    """The column in numbers that sort as its values do: not every type can be sorted by."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    ranks = pc.rank(column.combine_chunks(), tiebreaker="dense")
+    return pc.if_else(pc.is_valid(column.combine_chunks()), ranks, 0)  # releases begin with nulls
+
+
+def _linked(scene: Scene, names: Sequence[str], about: str) -> Found:
+    rates = [_confidence(people, names) for people in scene.both]
+    candidates = scene.original.candidates(names)
+    covered = np.count_nonzero(candidates) / max(1, scene.original.count)
+    control = rates[1] if len(rates) > 1 else None
+    return Found("linking", about, rates[0], control, 1 / scene.records, float(covered))
+
+
+def _confidence(people: People, names: Sequence[str]) -> Rate:
+    candidates = people.candidates(names)
+    there = candidates[candidates > 0]
+    return Rate(float((1 / there).sum()), people.count)
+
+
+def membership(scene: Scene) -> Iterator[Found]:
+    """Is somebody in the table? He is said to be if he fits a class.
+
+    Tried on as many people in the release as not: guessing is right in half of the cases.
+    Without people who are not in it there is nothing to tell apart.
+    """
+    if scene.control is None:
+        return
+    inside, outside = (p.candidates(scene.qi) > 0 for p in (scene.original, scene.control))
+    right = float(inside.mean() + 1 - outside.mean()) / 2
+    trials = 2 * min(len(inside), len(outside))
+    yield Found("membership", "fits a class", Rate(right * trials, trials), None, 0.5, 1.0)
+
+
+def singling_out(scene: Scene) -> Iterator[Found]:
+    """Predicates made from the release alone that hold for exactly one person.
+
+    "Fits this class", and "fits this class, and has the least (the largest) value of its
+    interval" (downcoding: a tight interval says that somebody has it). A predicate that has
+    nothing to do with the data isolates somebody in at most 1/e of the cases: the baseline.
+    """
+    yield _isolated(scene, "a class", lambda people: people.places(scene.qi).people())
+    found = _isolated(scene, "a class and an end of its interval", lambda p: _at_ends(p, scene.qi))
+    if found.main.of:
+        yield found
+
+
+def _at_ends(people: People, qi: Sequence[str]) -> NDArray[np.int64]:
+    places = people.places(qi)
+    return np.concatenate([places.at_end(a, end) for a in range(len(qi)) for end in (0, 1)])
+
+
+def _isolated(scene: Scene, about: str, heads: Callable[[People], NDArray[np.int64]]) -> Found:
+    """How many of the predicates hold for one person, of the original and of the control.
+
+    How often a predicate holds for exactly one depends on how many people there are: a
+    control of another size than the original would be compared in vain, and is left out.
+    """
+    alike = [p for p in scene.both if abs(p.count / scene.original.count - 1) <= SAME_SIZE]
+    counts = [heads(people) for people in alike]
+    rates = [Rate(int(np.count_nonzero(c == 1)), len(c)) for c in counts]
+    control = rates[1] if len(rates) > 1 else None
+    return Found("singling out", about, rates[0], control, float(np.exp(-1)), 1.0)

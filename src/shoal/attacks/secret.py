@@ -1,0 +1,90 @@
+"""A sensitive column of a release, and what its classes say of people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from shoal.attacks.rates import Found, Rate
+from shoal.attacks.scene import People, Scene
+from shoal.risks.subject import Subject
+
+__all__ = ["MOST_VALUES", "Secret", "codes_among", "counts_by_class", "secrets_of"]
+
+MOST_VALUES = 200
+"""Columns with more values are not guessed value by value."""
+
+
+@dataclass(frozen=True, eq=False)
+class Secret:
+    """How often each value of a sensitive column is in each class."""
+
+    scene: Scene
+    name: str
+    texts: tuple[str, ...]
+    counts: NDArray[np.float64]
+    """Classes by values."""
+    _priors: dict[int, NDArray[np.float64]] = field(default_factory=dict)
+
+    @property
+    def baseline(self) -> float:
+        """What naming the most frequent value of the release achieves."""
+        return float(self.counts.sum(axis=0).max() / max(1.0, self.counts.sum()))
+
+    def priors(self, people: People) -> NDArray[np.float64]:
+        """How many records with each value each of these people can be: people by values."""
+        if id(people) not in self._priors:
+            places = people.places(self.scene.qi)
+            found = [places.candidates(self.counts[:, v]) for v in range(len(self.texts))]
+            self._priors[id(people)] = np.rint(np.stack(found, axis=1))
+        return self._priors[id(people)]
+
+    def truth(self, people: People) -> NDArray[np.int64]:
+        """Which value each of them has; -1 for one that the release has not, or none."""
+        return codes_among(people.table.column(self.name), self.texts)
+
+    def found(self, how: str, beliefs: Sequence[NDArray[np.float64]]) -> Found:
+        """What naming the value that is believed most achieves, for each of `scene.both`."""
+        rates, covered = [], 0.0
+        for number, (people, belief) in enumerate(zip(self.scene.both, beliefs, strict=True)):
+            guess = np.where(belief.sum(axis=1) > 0, belief.argmax(axis=1), -1)
+            truth = self.truth(people)
+            right = np.count_nonzero((guess == truth) & (truth >= 0))
+            rates.append(Rate(int(right), people.count))
+            if number == 0:
+                covered = float(np.mean(guess >= 0))
+        control = rates[1] if len(rates) > 1 else None
+        about = f"{self.name} {how}"
+        return Found("inference", about, rates[0], control, self.baseline, covered)
+
+
+def secrets_of(scene: Scene) -> Iterator[Secret]:
+    """The sensitive columns that are known of everybody and have few enough values."""
+    for name in scene.subject.sensitive:
+        if any(name not in people.table.column_names for people in scene.both):
+            continue
+        texts, counts = counts_by_class(scene.subject, name)
+        if 0 < len(texts) <= MOST_VALUES:
+            yield Secret(scene, name, texts, counts)
+
+
+def counts_by_class(subject: Subject, name: str) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+    """The values of a column, and how often each is in each class of a release."""
+    column = subject.distinct(name)
+    texts = tuple(str(text) for text in column.texts())
+    ids, classes = subject.classes
+    known = column.codes >= 0
+    counts = np.zeros((classes, len(texts)))
+    np.add.at(counts, (ids[known], column.codes[known]), 1)
+    return texts, counts
+
+
+def codes_among(column: pa.ChunkedArray, texts: Sequence[str]) -> NDArray[np.int64]:
+    """The number of each value among these texts; -1 for another or none."""
+    found = pc.index_in(pc.cast(column, pa.string()), value_set=pa.array(texts, pa.string()))
+    return np.asarray(found.fill_null(-1).to_numpy(), dtype=np.int64)

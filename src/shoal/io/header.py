@@ -1,0 +1,113 @@
+"""The header of a CSV file: names of columns, the delimiter, the encoding.
+
+It is read without Arrow, which a shell that completes names of columns would wait for.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import re
+from collections import Counter
+from pathlib import Path
+from typing import IO, NamedTuple, cast
+
+from shoal.errors import InputError
+
+__all__ = [
+    "DELIMITERS",
+    "UTF8",
+    "Header",
+    "column_names",
+    "csv_header",
+    "known_encoding",
+    "marked_encoding",
+    "open_binary",
+    "open_text",
+]
+
+DELIMITERS = ",;\t|"
+UTF8 = "utf-8"
+MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+"""Bytes that a file in another encoding may begin with."""
+
+
+class Header(NamedTuple):
+    """What the first line of a CSV file tells."""
+
+    names: list[str]
+    delimiter: str
+    """The most frequent one."""
+    bare: bool
+    """Whether nothing follows."""
+
+
+def known_encoding(name: str) -> str:
+    """An encoding by the name that Python has for it, or ValueError."""
+    try:
+        found = codecs.lookup(name)
+    except (LookupError, ValueError):
+        found = None
+    if found is None or not getattr(found, "_is_text_encoding", True):
+        raise ValueError(f"expected one such as utf-8, latin-1, cp1252 or utf-16; got {name!r}")
+    return found.name
+
+
+def open_binary(path: Path) -> IO[bytes]:
+    """The bytes of a file, unpacked where its name ends in ``.gz``."""
+    if path.suffix.lower() == ".gz":
+        return cast(IO[bytes], gzip.open(path, "rb"))  # which has all that IO[bytes] asks for
+    return path.open("rb")
+
+
+def open_text(path: Path, encoding: str = UTF8) -> io.TextIOWrapper:
+    """The text of a file with the line breaks that it has; a byte order mark is no text."""
+    coding = "utf-8-sig" if encoding == UTF8 else encoding
+    return io.TextIOWrapper(open_binary(path), encoding=coding, newline="")
+
+
+def csv_header(path: Path, encoding: str = UTF8) -> Header:
+    """Column names, the delimiter, and if nothing follows."""
+    with open_text(path, encoding) as reader:
+        first = reader.readline()
+        while first.count('"') % 2 and (more := reader.readline()):
+            first += more  # a quoted name may contain a line break
+        if not first.strip():
+            raise InputError(f"{path}: is empty; expected a header with column names")
+        counts = Counter(re.sub(r'"[^"]*"', "", first))
+        delimiter = max(DELIMITERS, key=lambda d: counts[d])
+        names = _cells_of(path, first, delimiter)
+        bare = not first.endswith(("\n", "\r")) and not reader.readline()
+    for position, name in enumerate(names, start=1):
+        if not name.strip():
+            raise InputError(f"{path}: column {position} of the header has no name")
+    return Header(names, delimiter, bare)
+
+
+def _cells_of(path: Path, line: str, delimiter: str) -> list[str]:
+    try:
+        return next(csv.reader(io.StringIO(line, newline=""), delimiter=delimiter))
+    except csv.Error:
+        limit = f"{csv.field_size_limit():,}"
+        raise InputError(
+            f"{path}, line 1: a column name has more than {limit} characters; "
+            "is a quote opened and not closed?"
+        ) from None
+
+
+def marked_encoding(path: Path) -> str | None:
+    """The encoding that the first bytes of a file tell, other than UTF-8; None: none."""
+    with open_binary(path) as file:
+        return MARKS.get(file.read(2))
+
+
+def column_names(path: Path, encoding: str = UTF8) -> list[str]:
+    """Names of the columns of a file; Arrow is loaded only where they need it."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if ".csv" in suffixes[-2:] or ".tsv" in suffixes[-2:]:
+        return csv_header(path, known_encoding(encoding)).names
+    from shoal.io.read import read_table
+
+    return list(read_table(path).column_names)

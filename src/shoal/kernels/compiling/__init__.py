@@ -1,0 +1,1 @@
+"""How kernels become machine code: compiled leanly, kept by content, counted while it happens."""

@@ -1,0 +1,135 @@
+"""Which kernels usual releases want, with the types of their arguments, known before they run.
+
+`wanted.json` lists them by what is asked for, in the order in which a run comes to them:
+written by ``python -m shoal.warm --record``, which makes small releases and notes what they
+used. So kernels can be compiled ahead, by several processes, and counted while it happens.
+The list decides nothing: what is not on it is compiled when it is met, and what no longer
+fits the source is passed over.
+"""
+
+import json
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+import numba
+from numba.core import types
+
+from shoal.kernels.compiling.sources import PACKAGE
+from shoal.kernels.compiling.store import Store
+
+LIST = Path(__file__).with_name("wanted.json")
+
+
+def as_text(kind):
+    """A type of Numba's as JSON: a name, or a list that begins with what it is."""
+    if isinstance(kind, types.Array):
+        return ["array", str(kind.dtype), kind.ndim, kind.layout, kind.mutable]
+    if isinstance(kind, types.BaseNamedTuple):
+        made = kind.instance_class
+        return ["named", made.__module__, made.__qualname__, [as_text(each) for each in kind.types]]
+    if isinstance(kind, types.BaseTuple):
+        return ["tuple", [as_text(each) for each in kind.types]]
+    if isinstance(kind, types.Number | types.Boolean):
+        return str(kind)
+    raise ValueError(f"no text for {kind}")
+
+
+def as_type(text):
+    """The type that `as_text` wrote down."""
+    if isinstance(text, str):
+        return types.boolean if text == "bool" else getattr(types, text)
+    what, *rest = text
+    if what == "array":
+        dtype, ndim, layout, mutable = rest
+        return types.Array(as_type(dtype), ndim, layout, readonly=not mutable)
+    inside = tuple(as_type(each) for each in rest[-1])
+    if what == "tuple":
+        return types.BaseTuple.from_types(inside)
+    module, name, _ = rest
+    if not module.startswith(PACKAGE + "."):
+        raise ValueError(f"{module}: not a module of kernels")
+    made = getattr(import_module(module), name)
+    if len(made._fields) != len(inside):
+        raise ValueError(f"{name}: other fields than when it was noted")
+    return types.BaseTuple.from_types(inside, made)
+
+
+@cache
+def listed():
+    """Kernels and their types by what a run is asked for; nothing if the list is not there."""
+    try:
+        return json.loads(LIST.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+class Wanted:
+    """One kernel and the types that it is wanted for."""
+
+    def __init__(self, name, texts):
+        self.name, self.texts = name, texts
+
+    def dispatcher(self):
+        module, _, function = self.name.rpartition(".")
+        return getattr(import_module(f"{PACKAGE}.{module}"), function)
+
+    def types(self):
+        return tuple(as_type(text) for text in self.texts)
+
+    def is_there(self):
+        """Whether it need not be compiled, or cannot be."""
+        try:
+            dispatcher, kinds = self.dispatcher(), self.types()
+        except (AttributeError, ImportError, TypeError, ValueError):
+            return True  # the source has moved on
+        store = dispatcher._cache
+        if not isinstance(store, Store) or kinds in dispatcher.overloads:
+            return True
+        dispatcher.targetctx.refresh()
+        return any(path.exists() for path in store.files(kinds, dispatcher.targetctx))
+
+    def compile(self):
+        """Compile and keep it; whether that was possible."""
+        try:
+            self.dispatcher().compile(self.types())
+        except (AttributeError, ImportError, TypeError, ValueError, numba.core.errors.NumbaError):
+            return False
+        return True
+
+
+def wanted(*names):
+    """What runs want, in their order and once each; of all runs if none is named."""
+    found = {}
+    for name in names or listed():
+        for kernel, texts in listed().get(name, ()):
+            found.setdefault(json.dumps([kernel, texts]), Wanted(kernel, texts))
+    return list(found.values())
+
+
+def missing(*names):
+    """Those of `wanted` that have to be compiled yet."""
+    return [each for each in wanted(*names) if not each.is_there()]
+
+
+def noted(used):
+    """Kernels as `store.USED` has them, for the list; those whose types have no text are left."""
+    lines = []
+    for module, function, kinds in used:
+        try:
+            texts = [as_text(kind) for kind in kinds]
+        except ValueError:
+            continue
+        line = [f"{module.removeprefix(PACKAGE + '.')}.{function}", texts]
+        if line not in lines:
+            lines.append(line)
+    return lines
+
+
+def write(found):
+    """Write the list: a line a kernel, so that changes can be read."""
+    parts = []
+    for name in sorted(found):
+        rows = ",\n  ".join(json.dumps(row, separators=(",", ":")) for row in found[name])
+        parts.append(f"{json.dumps(name)}: [\n  {rows}\n]")
+    LIST.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")

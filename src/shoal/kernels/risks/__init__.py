@@ -1,0 +1,1 @@
+"""Kernels of `shoal.risks`: who can be in which class."""

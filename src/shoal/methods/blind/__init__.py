@@ -1,0 +1,1 @@
+"""`blind`: groups that do not tell why they are as they are."""

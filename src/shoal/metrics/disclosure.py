@@ -1,0 +1,98 @@
+"""What somebody who knows a person's quasi-identifiers learns of a sensitive value.
+
+Paper 002, Theorem 3: groups may overlap, so a person can be in any class that covers their
+quasi-identifiers. Every record of these classes is as likely to be theirs as any other; the
+risk is the share of those records that have the person's true value:
+
+    sum over classes e that cover the person of  Pr(in e) * Pr(value | in e)
+    = records with the value / all records, in the classes that cover the person.
+
+It is a mean of shares within classes, so never above the largest of them: 1/l, where no
+value has more than 1/l of a class. More overlap hides more: that is what the number shows.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.encoding.table import EncodedTable, Recoding
+from shoal.kernels.metrics.disclosure import candidates
+from shoal.kernels.metrics.queries import join_covers
+from shoal.kernels.random import seed_words
+from shoal.metrics.coverage import covered
+
+__all__ = ["Disclosure", "attribute_disclosure"]
+
+PERSONS = 1_000
+"""So many records are looked at, drawn at random: the average is then within some 2% of itself."""
+LOOKS = 200_000_000
+"""Records times groups at most: fewer records are drawn of a table of very many groups."""
+
+
+class Disclosure(NamedTuple):
+    """The risk that a sensitive value is inferred, over the records that were looked at."""
+
+    average: float
+    highest: float
+    records: int
+    """How many were looked at; all, in a small table."""
+
+
+def attribute_disclosure(
+    table: EncodedTable,
+    recoding: Recoding,
+    sensitive: int = 0,
+    *,
+    seed: int = 0,
+    records: int | None = None,
+) -> Disclosure | None:
+    """The risk of Theorem 3 for the records of a release; None where nothing can be inferred.
+
+    Parameters
+    ----------
+    table, recoding
+        The records that are released, and how: groups that cover more than their own
+        records hide them better.
+    sensitive
+        Which sensitive column. Records of exempt values are nobody's secret: they count
+        among all, and are not looked at.
+    seed
+        What the records to look at are drawn from.
+    records
+        How many; by default 1,000, or fewer where there are very many groups.
+    """
+    values = table.sensitive_codes[sensitive]
+    exempt = table.sensitive[sensitive].exempt
+    secret = np.arange(table.n) if exempt is None else np.flatnonzero(~exempt[values])
+    if not len(secret):
+        return None
+    partition, covers = covered(table, recoding)
+    most = min(PERSONS, max(1, LOOKS // partition.groups)) if records is None else records
+    if len(secret) > most:  # drawn by content: the input's order must leave no trace
+        secret = secret[np.lexsort((values[secret], *table.codes[:, secret]))]
+    rows = _drawn(secret, most, seed)
+    axes = np.argsort([-column.size for column in table.qi], kind="stable")  # most telling first
+    same, everybody = np.zeros((2, len(rows)), dtype=np.int64)
+    if len(axes):
+        cover = join_covers([covers[a] for a in axes], partition.groups)
+        points = np.ascontiguousarray(table.codes[axes][:, rows].T)
+        parts = (partition.order, partition.offsets)
+        candidates(cover, points, values[rows], values, *parts, same, everybody)
+    else:  # nothing tells records apart
+        same[:] = np.bincount(values)[values[rows]]
+        everybody[:] = table.n
+    risk = same / everybody
+    # Summed exactly: the order of the records must not decide how it is rounded.
+    return Disclosure(math.fsum(risk.tolist()) / len(rows), float(risk.max()), len(rows))
+
+
+def _drawn(rows: NDArray[np.int64], most: int, seed: int) -> NDArray[np.int64]:
+    """So many of the rows at most, in their order."""
+    if len(rows) <= most:
+        return rows
+    rng = np.random.default_rng(seed_words(seed, "disclosure"))
+    return np.sort(rng.choice(rows, most, replace=False, shuffle=False))

@@ -1,0 +1,54 @@
+"""What a policy says in words or in numbers: times, shares, steps to round to.
+
+Exact where it decides: a share or a step is the decimal number that was written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+
+__all__ = ["PERIODS", "Number", "Step", "check_steps", "exact", "seconds_of", "share_of"]
+
+Number = int | float
+Step = int | float | str
+"""What a column is rounded to: a number, or the name of a period."""
+
+SECONDS_IN = {"s": 1, "m": 60, "h": 3600}
+PERIODS = ("day", "month", "quarter", "year", "decade")
+
+
+def seconds_of(value: Number | str) -> float:
+    """``30``, ``"30s"``, ``"2m"`` or ``"1.5h"`` in seconds."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([smh]?)\s*", str(value))
+    seconds = float(found[1]) * SECONDS_IN[found[2] or "s"] if found else 0.0
+    if not 0 < seconds < float("inf"):
+        raise ValueError(f"expected a time such as 30s, 2m or 1.5h; got {value!r}")
+    return seconds
+
+
+def share_of(value: Number | str) -> Fraction:
+    """``0.005`` or ``"0.5%"`` as an exact share: no rounding may add a record to it."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?(?:e-?\d{1,3})?|\.\d+)\s*(%?)\s*", str(value))
+    share = Fraction(found[1]) / (100 if found[2] else 1) if found else Fraction(1)
+    if share >= 1:
+        raise ValueError(f"expected a share of the records such as 0.5% or 0.005; got {value!r}")
+    return share
+
+
+def check_steps(steps: Mapping[str, Step]) -> None:
+    """Every column is rounded to a positive number or to a period that there is."""
+    for name, step in steps.items():
+        if isinstance(step, str):
+            if step not in PERIODS:
+                raise ValueError(
+                    f"{name!r}: expected a number or one of {', '.join(PERIODS)}; got {step!r}"
+                )
+        elif not 0 < step < float("inf"):
+            raise ValueError(f"{name!r}: expected a positive number; got {step}")
+
+
+def exact(number: Number) -> Fraction:
+    """The decimal number that a float is written as: 0.1 is a tenth."""
+    return Fraction(repr(number))

@@ -1,0 +1,1 @@
+"""Charts of a release and of comparisons: one look for notebook, report and studio."""

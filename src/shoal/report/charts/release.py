@@ -1,0 +1,215 @@
+"""Charts of one release: its classes, its columns, its losses, its risk.
+
+Each takes plain numbers and gives an altair chart that is narrow enough for a
+phone; `theme.svg` makes it a picture for a page, `theme.styled` one by itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from shoal.report.charts.theme import ACCENT, COLOURS, INK, PALE, load_altair
+from shoal.report.charts.treemap import tiles
+
+__all__ = ["cells", "class_sizes", "distribution", "ladder", "losses"]
+
+WIDTH = 330
+"""Pixels of a plot: with its labels it fits on a phone without being made smaller."""
+ROW = 26
+"""Pixels of a horizontal bar and the space around it."""
+SOFT = COLOURS[7]
+WARM = COLOURS[1]
+PLAIN_ZERO = "datum.value == 0 ? '0' : datum.label"
+ON_LIGHT = "#111111"
+"""Text on a light bar, whatever the page's own colours are."""
+
+
+def class_sizes(bins: Sequence[tuple[int, int, int]], k: int | None) -> Any:
+    """How many records are in classes of each size; `bins` are from, to and records."""
+    alt = load_altair()
+    rows = [
+        {"size": f"{a}" if a == b else f"{a}-{b}", "records": records, "place": place}
+        for place, (a, b, records) in enumerate(bins)
+    ]
+    x = alt.X(
+        "size:N",
+        sort=[row["size"] for row in rows],
+        title="records in the class",
+        axis=alt.Axis(labelAngle=-40 if len(rows) > 7 else 0, ticks=False, grid=False),
+    )
+    y = alt.Y(
+        "records:Q",
+        title=None,
+        axis=alt.Axis(tickCount=4, format="~s", labelExpr=PLAIN_ZERO, domain=False, ticks=False),
+    )
+    base = alt.Chart(alt.Data(values=rows)).encode(x=x, y=y)
+    layers = [base.mark_bar(color=ACCENT, size=max(6, WIDTH // len(rows) - 6))]
+    if k is not None:
+        line = alt.Chart(alt.Data(values=[{}]))
+        layers += [
+            line.mark_rule(color=WARM, strokeWidth=2).encode(x=alt.value(0)),
+            line.mark_text(
+                text=f"k = {k}: none is smaller", color=WARM, align="left", dx=6, fontSize=12,
+                fontWeight=600,
+            ).encode(x=alt.value(0), y=alt.value(-8)),
+        ]  # fmt: skip
+    return alt.layer(*layers).properties(width=WIDTH, height=170)
+
+
+def cells(columns: Sequence[tuple[str, Sequence[tuple[str, float]]]]) -> Any:
+    """What share of each column's cells is what; a column is its name and named shares."""
+    alt = load_altair()
+    sorts = list(dict.fromkeys(sort for _, parts in columns for sort, _ in parts))
+    looks = {"unchanged": ACCENT, "generalised": SOFT, "labels": COLOURS[2], "starred": WARM,
+             "missing": PALE}  # fmt: skip
+    rows, labels = [], []
+    for name, parts in columns:
+        at = 0.0
+        for sort, share in parts:
+            rows.append({"column": name, "sort": sort, "from": at, "to": at + share})
+            if share >= 0.16:
+                text = f"{_percent(share)}"
+                ink = ON_LIGHT if looks.get(sort) == SOFT else "white"
+                labels.append({"column": name, "at": at + share / 2, "text": text, "ink": ink})
+            at += share
+    y = alt.Y(
+        "column:N",
+        sort=[name for name, _ in columns],
+        title=None,
+        axis=alt.Axis(ticks=False, domain=False, labelLimit=110, labelColor=INK),
+    )
+    x = alt.X("from:Q", title=None, scale=alt.Scale(domain=[0, 1], nice=False), axis=None)
+    colour = alt.Color(
+        "sort:N",
+        scale=alt.Scale(domain=sorts, range=[looks.get(sort, PALE) for sort in sorts]),
+        legend=alt.Legend(
+            orient="top", title=None, symbolType="square", labelColor=INK, labelFontSize=12,
+            columns=3, labelLimit=200,
+        ),
+    )  # fmt: skip
+    bars = (
+        alt.Chart(alt.Data(values=rows))
+        .mark_bar(height=ROW - 8)
+        .encode(x=x, x2="to:Q", y=y, color=colour)
+    )
+    texts = (
+        alt.Chart(alt.Data(values=labels))
+        .mark_text(fontSize=11, fontWeight=600)
+        .encode(x=alt.X("at:Q"), y=y, text="text:N", color=alt.Color("ink:N", scale=None))
+    )
+    return alt.layer(bars, texts).properties(width=WIDTH - 90, height=ROW * len(columns))
+
+
+def losses(parts: Sequence[tuple[str, float]]) -> Any:
+    """A map of the loss: each column's area is its part of it."""
+    alt = load_altair()
+    height = 190
+    shown = [(name, value) for name, value in parts if value > 0]
+    total = sum(value for _, value in shown)
+    placed = tiles([value for _, value in shown], WIDTH + 20, height)
+    rows = [
+        {"name": name, "x": x, "x2": x + w - 2, "y": height - y, "y2": height - y - h + 2,
+         "xm": x + 6, "ym": height - y - 15, "share": value / total,
+         "text": name if 7.4 * len(name) + 8 < w and h > 20 else "",
+         "number": f"{100 * value / total:.0f}%" if w > 40 and h > 38 else ""}
+        for (name, value), (x, y, w, h) in zip(shown, placed, strict=True)
+    ]  # fmt: skip
+    none = {"axis": None, "title": None}
+    scale_x = alt.Scale(domain=[0, WIDTH + 20], nice=False)
+    scale_y = alt.Scale(domain=[0, height], nice=False)
+    shades = alt.Scale(domain=[0, 1], range=[0.88, 1])
+    base = alt.Chart(alt.Data(values=rows))
+    boxes = base.mark_rect(cornerRadius=2, color=ACCENT).encode(
+        x=alt.X("x:Q", scale=scale_x, **none),
+        x2="x2:Q",
+        y=alt.Y("y:Q", scale=scale_y, **none),
+        y2="y2:Q",
+        opacity=alt.Opacity("share:Q", scale=shades, legend=None),
+    )
+    text = {"align": "left", "color": "white"}
+    names = base.mark_text(**text, fontSize=12, fontWeight=600).encode(
+        x=alt.X("xm:Q", scale=scale_x), y=alt.Y("ym:Q", scale=scale_y), text="text:N"
+    )
+    numbers = base.mark_text(**text, fontSize=11, dy=16).encode(
+        x=alt.X("xm:Q", scale=scale_x), y=alt.Y("ym:Q", scale=scale_y), text="number:N"
+    )
+    return alt.layer(boxes, names, numbers).properties(width=WIDTH + 20, height=height)
+
+
+def ladder(
+    risks: Sequence[tuple[str, float]], thresholds: Sequence[tuple[str, float]]
+) -> Any:  # fmt: skip
+    """Chances on a logarithmic ladder: thresholds as lines, what was found as points."""
+    alt = load_altair()
+    low = min([value for _, value in (*risks, *thresholds) if value > 0], default=0.001)
+    bottom = 10 ** math.floor(math.log10(low) - 0.02)
+    scale = alt.Scale(type="log", domain=[bottom, 1], nice=False)
+    ticks = [v for d in range(-6, 1) for v in (1 * 10.0**d, 2 * 10.0**d, 5 * 10.0**d)]
+    axis = alt.Axis(
+        values=[v for v in ticks if bottom <= v <= 1], format="~%", grid=True, domain=False,
+        ticks=False, labelOverlap=True,
+    )  # fmt: skip
+    rows = [{"name": name, "value": max(value, bottom), "text": _percent(value)}
+            for name, value in risks]  # fmt: skip
+    lines = [{"name": name, "value": value} for name, value in thresholds]
+    order = [name for name, _ in risks]
+    x = alt.X("value:Q", scale=scale, axis=axis, title=None)
+    y = alt.Y(
+        "name:N",
+        sort=order,
+        title=None,
+        axis=alt.Axis(ticks=False, domain=False, labelLimit=150, labelColor=INK, grid=False),
+    )
+    marks = alt.Chart(alt.Data(values=rows)).encode(x=x, y=y)
+    rules = alt.Chart(alt.Data(values=lines)).mark_rule(color=WARM, strokeDash=[4, 3]).encode(x=x)
+    named = (
+        alt.Chart(alt.Data(values=lines))
+        .mark_text(color=WARM, fontSize=11, align="center", baseline="bottom")
+        .encode(x=x, y=alt.value(-4), text="name:N")
+    )
+    points = marks.mark_point(filled=True, size=90, color=ACCENT, opacity=1)
+    texts = marks.mark_text(align="left", dx=9, fontSize=12, fontWeight=600, color=INK).encode(
+        text="text:N"
+    )
+    return alt.layer(rules, named, points, texts).properties(
+        width=WIDTH - 130, height=ROW * len(rows) + 8
+    )
+
+
+def distribution(bars: Sequence[tuple[str, float, float | None]]) -> Any:
+    """Values of one column: expected records after, and a mark where they were before."""
+    alt = load_altair()
+    rows = [{"label": _short(label), "after": after} for label, after, _ in bars]
+    marks = [{"label": _short(label), "before": before} for label, _, before in bars
+             if before is not None]  # fmt: skip
+    y = alt.Y(
+        "label:N",
+        sort=[row["label"] for row in rows],
+        title=None,
+        axis=alt.Axis(ticks=False, domain=False, labelLimit=130, grid=False),
+    )
+    x = alt.X(
+        "after:Q",
+        title=None,
+        axis=alt.Axis(tickCount=3, format="~s", labelExpr=PLAIN_ZERO, domain=False, ticks=False),
+    )
+    layers = [alt.Chart(alt.Data(values=rows)).mark_bar(color=ACCENT, height=12).encode(x=x, y=y)]
+    if marks:
+        layers.append(
+            alt.Chart(alt.Data(values=marks))
+            .mark_tick(color=WARM, thickness=3, size=18)
+            .encode(x=alt.X("before:Q"), y=y)
+        )
+    return alt.layer(*layers).properties(width=WIDTH - 140, height=20 * len(rows))
+
+
+def _short(text: str, most: int = 24) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _percent(share: float) -> str:
+    if share >= 0.1 or share == 0:
+        return f"{100 * share:.0f}%"
+    return f"{100 * share:.1f}%" if share >= 0.001 else "< 0.1%"

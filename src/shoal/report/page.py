@@ -1,0 +1,61 @@
+"""A report as one HTML page: no request leaves it, and it prints well.
+
+Texts are escaped by the template; pictures are SVG that we drew ourselves.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from shoal.errors import OutputError
+from shoal.report.blocks import Code, Fields, Figure, Listing, Report, Table, Terms
+from shoal.report.charts.theme import load_altair, svg
+
+__all__ = ["page_of"]
+
+SHAPES = {Table: "table", Figure: "figure", Listing: "list", Code: "code", Fields: "fields",
+          Terms: "terms"}  # fmt: skip
+
+
+def page_of(report: Report) -> str:
+    """The page as text."""
+    load_altair()
+    template, markup = _template()
+
+    def drawn(figure: Figure) -> Any:
+        return markup(svg(figure.draw(), figure.seen))
+
+    text: str = template.render(
+        report=report, shape=lambda block: SHAPES[type(block)], drawn=drawn,
+        style=markup(_text("report.css")),
+    )  # fmt: skip
+    return text
+
+
+@cache
+def _template() -> tuple[Any, Any]:
+    try:
+        from jinja2 import Environment, StrictUndefined
+        from markupsafe import Markup
+    except ImportError:
+        raise OutputError("pages need jinja2: pip install shoal[report]") from None
+    room = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    room.filters["code"] = lambda text: _with_code(text, Markup)
+    return room.from_string(_text("report.html")), Markup
+
+
+def _with_code(text: str, markup: Any) -> Any:
+    """Text in backticks as code; everything is escaped."""
+    parts = [
+        markup("<code>{}</code>").format(part) if number % 2 else markup.escape(part)
+        for number, part in enumerate(text.split("`"))
+    ]
+    return markup("").join(parts)
+
+
+def _text(name: str) -> str:
+    return files("shoal.report").joinpath("templates").joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,179 @@
+"""What is left to an attacker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.encoding.classes import class_sizes
+from shoal.encoding.values import distinct_values
+from shoal.models import ClassHistograms, histograms
+from shoal.report.blocks import Block, Figure, Section, Table
+from shoal.report.charts import release as charts
+from shoal.report.risks import THRESHOLDS, Risk, class_bins, risk_of
+from shoal.report.source import Source, View
+from shoal.report.wording import listed, percent
+from shoal.risks.disclosure import Disclosure, disclosure
+from shoal.thresholds import Threshold
+
+__all__ = ["disclosures", "original_risk", "risk"]
+
+
+def risk(
+    source: Source, views: Sequence[View], told: Sequence[Disclosure], before: Risk | None
+) -> tuple[Section, dict[str, object]]:
+    """What is left to an attacker."""
+    risks = [(view, risk_of(view.sizes)) for view in views]
+    weakest = min(risks, key=lambda pair: pair[1].smallest)[1]
+    main = risks[0][1]
+    answer = [
+        "Somebody who knows all quasi-identifiers of a person, and that the person is in the "
+        f"table, picks the right record with a chance of at most {_chance(weakest.smallest)}, "
+        f"and {percent(main.average)} on average.",
+    ]
+    if before is not None:
+        answer.append(
+            f"Before, {before.unique:,} of {before.records:,} records "
+            f"({percent(before.unique / before.records)}) could be picked out for certain."
+        )
+    met = [t for t in THRESHOLDS if weakest.smallest >= t.smallest_class]
+    missed = [t for t in THRESHOLDS if weakest.smallest < t.smallest_class]
+    if met:
+        answer.append("Thresholds met: " + listed([_named(t) for t in met]) + ".")
+    if missed:
+        answer.append("Thresholds not met: " + listed([_named(t) for t in missed]) + ".")
+    blocks: list[Block] = [
+        _ladder(risks, before),
+        _classes(source, views[0], main),
+        _thresholds(risks),
+    ]
+    if told:
+        blocks.append(_told(told))
+        worst = max(told, key=lambda one: one.gain)
+        answer.append(
+            f"Guessing {worst.column} by what is most frequent among those who look alike is right "
+            f"for {percent(worst.told_by_majority)} of the records; without the release, guessing "
+            f"the most frequent value is right for {percent(worst.base_rate)}."
+        )
+    if source.policy.person is not None:
+        answer.append("Numbers here count records; the promises count persons.")
+    facts: dict[str, object] = {
+        "after": [{"reader": view.reader, **found.to_dict()} for view, found in risks],
+        **({"before": before.to_dict()} if before is not None else {}),
+        "disclosure": [one.to_dict() for one in told],
+    }
+    section = Section("risk", "Risk", "What is left to an attacker?", tuple(answer), tuple(blocks))
+    return section, facts
+
+
+def disclosures(source: Source, view: View) -> list[Disclosure]:
+    """What the classes tell of each sensitive column that is published with them."""
+    ids, _ = source.classes(view.qi)
+    return [
+        disclosure(name, _histograms(source, name, ids))
+        for name in source.policy.sensitive
+        if name in source.table.column_names and not source.apart
+    ]
+
+
+def _histograms(source: Source, name: str, ids: NDArray[np.int64]) -> ClassHistograms:
+    """Sensitive values by class; a missing value is a value."""
+    distinct = distinct_values(source.table.column(name), ())
+    return histograms(ids, distinct.codes + 1, len(distinct.values) + 1)
+
+
+def original_risk(source: Source) -> Risk | None:
+    """Classes of the original on the quasi-identifiers; for the custodian only."""
+    if source.original is None:
+        return None
+    columns = []
+    for name in source.qi:
+        if name not in source.original.column_names:
+            return None
+        distinct = distinct_values(source.original.column(name), source.about.missing)
+        columns.append((distinct.codes.astype(np.int64) + 1, len(distinct.values) + 1))
+    return risk_of(class_sizes(columns, source.original.num_rows))
+
+
+def _named(threshold: Threshold) -> str:
+    return f"{threshold}, classes of {threshold.smallest_class}"
+
+
+def _chance(smallest: int) -> str:
+    return f"1 in {smallest:,}"
+
+
+def _ladder(risks: Sequence[tuple[View, Risk]], before: Risk | None) -> Figure:
+    many = len(risks) > 1
+    points = []
+    if before is not None:
+        points += [("highest, before", before.highest), ("average, before", before.average)]
+    for view, found in risks:
+        who = f", {view.reader}" if many and view.reader else ", after" if before else ""
+        points += [(f"highest{who}", found.highest), (f"average{who}", found.average)]
+    points.sort(key=lambda point: -point[1])
+    lines = [("20%", 0.2), ("9%", 0.09), ("5%", 0.05)]
+    rows = tuple((name, f"{value:.4f}") for name, value in points)
+    table = Table("Chances to pick the right record", ("who", "chance"), rows, numbers=(1,))
+    seen = "Chances: " + "; ".join(f"{name} {percent(value)}" for name, value in points)
+    return Figure(
+        "Chance to pick the right record, against thresholds (dashed)", seen,
+        partial(charts.ladder, points, lines), table,
+    )  # fmt: skip
+
+
+def _classes(source: Source, view: View, found: Risk) -> Figure:
+    bins = class_bins(view.sizes)
+    k = source.policy.k if not source.policy.reader and source.policy.person is None else None
+    k = k if k is not None and found.smallest >= k else None
+    rows = tuple((f"{a}" if a == b else f"{a} to {b}", f"{n:,}") for a, b, n in bins)
+    table = Table("Records by the size of their class", ("size", "records"), rows, numbers=(1,))
+    seen = (
+        f"Records by the size of their class, from {found.smallest:,} to {found.largest:,}; "
+        f"{found.classes:,} classes"
+    )
+    title = "Records by the size of their class" + (f", to {view.reader}" if view.reader else "")
+    return Figure(title, seen, partial(charts.class_sizes, bins, k), table)
+
+
+def _thresholds(risks: Sequence[tuple[View, Risk]]) -> Table:
+    many = len(risks) > 1
+    rows = []
+    for view, found in risks:
+        for threshold, below in zip(THRESHOLDS, found.below, strict=True):
+            met = found.smallest >= threshold.smallest_class
+            first = (view.reader or "",) if many else ()
+            rows.append(
+                (*first, f"{float(threshold.tau):.3g}", threshold.why,
+                 f"{threshold.smallest_class}", "met" if met else "not met",
+                 percent(below / found.records))
+            )  # fmt: skip
+    headings = ("threshold", "of", "class needed", "verdict", "records above it")
+    return Table(
+        "Thresholds", (*(("reader",) if many else ()), *headings), tuple(rows),
+        numbers=tuple(n + many for n in (2, 4)),
+    )  # fmt: skip
+
+
+def _told(told: Sequence[Disclosure]) -> Table:
+    rows = tuple(
+        (
+            one.column,
+            percent(one.base_rate),
+            percent(one.told_by_majority),
+            percent(one.homogeneous_records),
+            percent(one.largest_share),
+        )
+        for one in told
+    )
+    headings = (
+        "column",
+        "guess without",
+        "guess with",
+        "records in classes all alike",
+        "largest share in a class",
+    )
+    return Table("What the classes tell of sensitive columns", headings, rows, (1, 2, 3, 4))

@@ -1,0 +1,109 @@
+"""Sentences of a report: promises, what they do not cover, terms, and other people's outlines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from shoal.verification.result import Check
+
+__all__ = ["GLOSSARY", "OUTLINES", "listed", "percent", "promise"]
+
+NUMBER = re.compile(r"[\d.]+")
+
+PROMISES = {
+    "k-anonymity": "Everybody looks like at least {less} others{known}.",
+    "frequency-l": "Among those who look alike, no {column} is more frequent than 1 in {n}.",
+    "distinct-l": "Those who look alike have at least {n} different values of {column}.",
+    "entropy-l": "Among those who look alike, {column} is as uncertain as {n} equally frequent "
+    "values.",
+    "recursive-l": "Among those who look alike, the most frequent {column} stays below the bound "
+    "of {asked}.",
+    "unique-l": "Those who look alike divide into groups of {n} with {n} different values of "
+    "{column}.",
+    "(alpha,k)": "Among those who look alike, no {column} has a larger share than allowed: "
+    "{asked}.",
+    "t-closeness": "Among those who look alike, {column} is spread as in the whole table, up to a "
+    "distance of {n}.",
+    "(k,e)": "Among those who look alike, the values of {column} span enough: {asked}.",
+}
+
+
+def promise(check: Check) -> str:
+    """What a model promises, in one sentence."""
+    found = NUMBER.search(check.asked)
+    n = found[0] if found else "?"
+    known = f" to {check.reader}" if check.reader else ""
+    less = str(int(n) - 1) if n.isdigit() else n
+    text = PROMISES.get(check.model, "{asked} holds for {column}.")
+    sentence = text.format(
+        n=n, less=less, column=check.column or "the class", asked=check.asked, known=known
+    )
+    if check.reader and "{known}" not in text:
+        return f"For {check.reader}: {sentence[0].lower()}{sentence[1:]}"
+    return sentence
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names as people list them: a, b and c."""
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """A share as people read it; never 0 or 100 percent for what is not."""
+    value = 100 * share
+    text = f"{value:.{digits}f}"
+    if share > 0 and float(text) == 0:
+        return f"under {10.0**-digits:.{digits}f}%"
+    if share < 1 and float(text) == 100:
+        return f"over {100 - 10.0**-digits:.{digits}f}%"
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text}%"
+
+
+GLOSSARY = {
+    "class": "Records with the same published quasi-identifiers. Who knows only these cannot "
+    "tell the members apart.",
+    "quasi-identifier": "A column that somebody may know about a person and could use to find "
+    "the record: age, place, education.",
+    "sensitive column": "A column that must not be learned about a person: a disease, a salary.",
+    "identifier": "A column that names a person. It is never published.",
+    "plain column": "A column that is published as it was, on purpose.",
+    "k": "Every class has at least k records.",
+    "l": "How diverse the sensitive values of every class are: at frequency l no value is more "
+    "frequent than 1 in l.",
+    "t": "How far the sensitive values of a class may be spread differently from the whole table.",
+    "loss": "How much of the quasi-identifiers was given up: 0 is nothing, 1 is everything. It is "
+    "the mean width of the published cells, as a share of each column's range (GCP).",
+    "bound": "What no release of this table can undercut, proven. The gap is how far this release "
+    "is above it at most.",
+    "prosecutor": "An attacker who knows that the target is in the table, and all its "
+    "quasi-identifiers.",
+    "threshold": "The largest chance to pick the right record that a regulator or contract allows.",
+    "generalised": "Published as an interval, a set or a group instead of the exact value.",
+    "star": "A value that was left out, written *.",
+    "manifest": "The public file beside the release that says what it promises, with its hash.",
+    "record": "The private file of the custodian by which the release can be made again.",
+}
+"""Every word of the report that is not everyday English."""
+
+OUTLINES = (
+    ("ISO/IEC 27559", "Context assessment: who receives the data, under which controls",
+     "Scope and context"),
+    ("ISO/IEC 27559", "Data assessment: attributes, data subjects, linkability",
+     "Scope and context; What was changed"),
+    ("ISO/IEC 27559", "Identifiability assessment and mitigation", "Verdict; Risk"),
+    ("ISO/IEC 27559", "Governance: who decided, when to review", "Sign-off"),
+    ("EMA Policy 0070, Health Canada PRCI", "Classification of variables", "Scope and context"),
+    ("EMA Policy 0070, Health Canada PRCI", "Risk measured against the threshold 0.09", "Risk"),
+    ("EMA Policy 0070, Health Canada PRCI", "Transformations, and their effect on use",
+     "What was changed; Usefulness"),
+    ("HIPAA expert determination", "Methods and results that justify a very small risk",
+     "Verdict; Risk; How to check it"),
+    ("HIPAA expert determination", "The expert, and the date", "Sign-off"),
+    ("ICO motivated intruder test", "What a determined person without special skills would try",
+     "Risk"),
+    ("ICO motivated intruder test", "What was not tried", "Verdict: what it does not protect"),
+)  # fmt: skip
+"""Outline, their question, our section."""

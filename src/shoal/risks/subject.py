@@ -1,0 +1,118 @@
+"""The table whose risk is asked for: microdata before a release, or a release."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from shoal.encoding.values import Distinct, distinct_values
+from shoal.errors import InputError, PolicyError, no_column
+from shoal.io.frames import to_arrow
+from shoal.joining.sources import Source, open_source
+from shoal.models import ClassHistograms, histograms, sizes_only
+from shoal.policy import Policy
+from shoal.verification.check import published_names, released_classes
+
+__all__ = ["Subject", "numbers_of", "subject_of", "table_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A table, its roles, and its classes: records with the same quasi-identifiers."""
+
+    source: Source
+    qi: tuple[str, ...]
+    """By the names of the input; `columns` are those of the table."""
+    sensitive: tuple[str, ...]
+    person: str | None
+    released: bool
+    """A release, and not the microdata before one."""
+
+    @property
+    def table(self) -> pa.Table:
+        return self.source.table
+
+    @property
+    def columns(self) -> list[str]:
+        """The quasi-identifiers as columns: two each in the bounds layout."""
+        return list(published_names(self.qi, self.table.column_names))
+
+    @cached_property
+    def classes(self) -> tuple[NDArray[np.int64], int]:
+        """Class of each record, and how many classes there are."""
+        return released_classes(self.table, self.columns)
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """Records of each class, or persons where a person column is there."""
+        ids, _ = self.classes
+        person = None if self.person is None else self.distinct(self.person).codes + 1
+        return sizes_only(ids, person=person).sizes
+
+    def distinct(self, name: str) -> Distinct:
+        """A column's distinct values and the codes of its records."""
+        if name not in self.table.column_names:
+            raise InputError(no_column(name, self.table.column_names, self.qi, self.source.name))
+        return distinct_values(self.table.column(name), self.source.about.missing)
+
+    def codes(self, names: Sequence[str]) -> list[tuple[NDArray[Any], int]]:
+        """Codes of columns from 0, a missing value being the first, and how many there are."""
+        found = [self.distinct(name) for name in names]
+        return [(column.codes + 1, len(column.values) + 1) for column in found]
+
+    def values(self, name: str) -> ClassHistograms:
+        """The histograms of a sensitive column, class by class."""
+        ids, _ = self.classes
+        (codes, size) = self.codes([name])[0]
+        return histograms(ids, codes, size)
+
+
+def subject_of(data: Any, policy: Policy) -> Subject:
+    """Open a release (with its manifest, or as a `Release`) or microdata with their roles."""
+    source = open_source(data, 1, policy)
+    promised = source.promised
+    told = promised if promised is not None else policy
+    qi = policy.qi or told.qi
+    if not qi:
+        raise PolicyError(
+            "qi: name the quasi-identifiers, give a policy, or keep the manifest by the release"
+        )
+    released = promised is not None
+    if source.table.num_rows == 0:
+        raise InputError(f"{source.name}: has no records")
+    columns = source.table.column_names
+    for name in published_names(qi, columns):
+        if name not in columns:
+            raise InputError(no_column(name, columns, qi, source.name))
+    named = [name for name in policy.sensitive or told.sensitive if name in columns]
+    person = told.person if told.person in columns else None
+    return Subject(source, tuple(qi), tuple(named), person, released)
+
+
+def table_of(data: Any, missing: Sequence[str], what: str) -> pa.Table:
+    """Another table: a population, an original, people who are not in the release."""
+    table, _ = to_arrow(data, tuple(missing))
+    if table.num_rows == 0:
+        raise InputError(f"{what}: has no records")
+    return table
+
+
+def numbers_of(table: pa.Table, name: str, what: str) -> NDArray[np.float64]:
+    """A column of positive numbers: weights, or counts; the message shows no cell."""
+    if name not in table.column_names:
+        raise InputError(no_column(name, table.column_names, (), what))
+    try:
+        column = pc.cast(table.column(name), pa.float64())
+    except pa.ArrowInvalid:
+        raise InputError(f"{what}: column {name!r} holds something that is no number") from None
+    numbers = np.asarray(column.fill_null(np.nan).to_numpy(), dtype=np.float64)
+    if not np.isfinite(numbers).all() or (numbers <= 0).any():
+        raise InputError(f"{what}: column {name!r}: expected numbers above 0 in every record")
+    return numbers

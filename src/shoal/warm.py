@@ -1,0 +1,201 @@
+"""``python -m shoal.warm``: compile kernels ahead, by several processes, into the shared cache.
+
+A command that finds kernels missing starts the same in the background (`in_background`):
+the helpers begin with what the run wants last, while the run itself compiles what it meets
+first. What one of them has compiled the others load.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+__all__ = ["compile_missing", "in_background", "main", "record", "ship", "usual"]
+
+WORTH_A_PROCESS = 4
+"""Kernels to compile, from which on a second process saves more than it costs."""
+PAUSE = 0.2
+"""Seconds between two looks at what is done."""
+Told = Callable[[int, int], None]
+HOME = Path(__file__).resolve().parents[1]
+"""The folder that the package lies in."""
+METHODS = ("best", "hilbert", "mondrian")
+"""Methods whose kernels are known ahead: the default, and the quick ones."""
+RECORDED = """
+import json, tempfile
+from pathlib import Path
+import shoal
+from shoal.kernels.compiling import store, wanted
+qi = ["age", "gender", "education", "marital", "country"]
+with tempfile.TemporaryDirectory() as folder:
+    files = {name: str(Path(folder) / f"{name}.csv") for name in ("marital", "country")}
+    for name, file in files.items():
+        shoal.datasets.census_hierarchies()[name].to_arx_csv(Path(file))
+    people = shoal.datasets.census(600)
+    shoal.anonymize(people, qi=qi, hierarchy=files, rest="drop", seed=1, k=5, **SETTINGS)
+print(json.dumps(wanted.noted(store.USED)))
+"""
+"""A small release by a process of its own, which says what kernels it used."""
+
+
+def usual(method: str, sensitive: bool) -> str:
+    """The name, in the list of wanted kernels, of a release by a method."""
+    return f"{method} {'l' if sensitive else 'k'}"
+
+
+def helper(names: Sequence[str], number: int, of: int) -> subprocess.Popen[bytes]:
+    """A process that compiles every so-manieth of what is missing, from the end."""
+    quiet = subprocess.DEVNULL
+    return subprocess.Popen(
+        ours("--part", f"{number}/{of}", *names), stdin=quiet, stdout=quiet, stderr=quiet,
+        cwd=HOME, env=environment(),
+    )  # fmt: skip
+
+
+def ours(*words: str) -> list[str]:
+    """The command of this module, with the Python that runs."""
+    return [sys.executable, "-m", "shoal.warm", *words]
+
+
+def environment(**more: str) -> dict[str, str]:
+    """That of this process, such that another finds the same modules and the same cache.
+
+    It starts in our own folder: Python looks for modules where it starts, and elsewhere
+    somebody else's could lie.
+    """
+    paths = [str(HOME), *(str(Path(path).resolve()) for path in sys.path if path)]
+    cache = os.environ.get("NUMBA_CACHE_DIR")
+    kept = {"NUMBA_CACHE_DIR": str(Path(cache).resolve())} if cache else {}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **kept, **more}
+
+
+@contextmanager
+def helpers(names: Sequence[str], count: int) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """So many processes; those that still run at the end are ended."""
+    running = [helper(names, number, count) for number in range(count)]
+    try:
+        yield running
+    finally:
+        for process in running:
+            with suppress(OSError):
+                process.terminate()
+        for process in running:
+            process.wait()
+
+
+@contextmanager
+def in_background(names: Sequence[str], spare: int = 1) -> Iterator[list[Any]]:
+    """Compile what a run will want while it begins; gives the kernels that are missing."""
+    from shoal.kernels.compiling.wanted import missing
+
+    open_ends = missing(*names)
+    free = (os.cpu_count() or 1) - spare
+    count = min(free, len(open_ends) // WORTH_A_PROCESS)
+    with helpers(names, max(0, count)):
+        yield open_ends
+
+
+def compile_missing(
+    names: Sequence[str] = (), told: Told | None = None, processes: int | None = None
+) -> int:
+    """Compile all that is wanted and not there yet; how many kernels that were."""
+    from shoal.kernels.compiling.wanted import missing
+
+    open_ends = missing(*names)
+    total = len(open_ends)
+    count = min(processes or os.cpu_count() or 1, max(1, total // WORTH_A_PROCESS))
+    if total == 0:
+        return 0
+    with helpers(names, count) as running:
+        while any(process.poll() is None for process in running):
+            time.sleep(PAUSE)
+            open_ends = [each for each in open_ends if not each.is_there()]
+            if told is not None:
+                told(total - len(open_ends), total)
+    return total - len(missing(*names))
+
+
+def compile_part(names: Sequence[str], number: int, of: int) -> None:
+    """What one helper does: its own part from the end, then what is still missing."""
+    from shoal.kernels.compiling.wanted import missing
+
+    reverse = missing(*names)[::-1]
+    for each in (*reverse[number::of], *reverse):
+        if not each.is_there():
+            each.compile()
+
+
+def record() -> dict[str, int]:
+    """Make small releases, note the kernels they use, and write the list of wanted ones."""
+    from shoal.kernels.compiling import wanted
+
+    found = {}
+    for method in METHODS:
+        for more in ({}, {"sensitive": "occupation", "l": 3}):
+            script = RECORDED.replace("SETTINGS", repr({"method": method, **more}))
+            done = subprocess.run(
+                [sys.executable, "-c", script], check=True, stdout=subprocess.PIPE, text=True,
+                cwd=HOME, env=environment(),
+            )  # fmt: skip
+            found[usual(method, bool(more))] = json.loads(done.stdout.splitlines()[-1])
+            say(f"noted {usual(method, bool(more))}")
+    wanted.write(found)
+    return {name: len(rows) for name, rows in found.items()}
+
+
+def ship(levels: Sequence[str], names: Sequence[str] = ()) -> Path:
+    """Compile for common processors into the package itself, for a wheel to carry."""
+    from shoal.kernels.compiling.store import LEVELS, SHIPPED, SUFFIX
+
+    for level in levels:
+        if level not in LEVELS:
+            raise SystemExit(f"--ship: expected one of {', '.join(LEVELS)}; got {level}")
+        with tempfile.TemporaryDirectory() as folder:
+            target = {"NUMBA_CPU_NAME": level, "NUMBA_CPU_FEATURES": ""}
+            asked = environment(NUMBA_CACHE_DIR=folder, SHOAL_NOTHING_SHIPPED="1", **target)
+            subprocess.run(ours(*names), check=True, cwd=HOME, env=asked)
+            SHIPPED.mkdir(exist_ok=True)
+            for file in Path(folder).rglob(f"*{SUFFIX}"):
+                (SHIPPED / file.name).write_bytes(file.read_bytes())
+    return SHIPPED
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Entry point of ``python -m shoal.warm``; `shoal warm` is the same with a bar."""
+    from argparse import ArgumentParser
+
+    parser = ArgumentParser("python -m shoal.warm", description="Compile kernels ahead.")
+    parser.add_argument("names", nargs="*", help="releases, as 'hilbert k'; all that are known")
+    parser.add_argument("--part", help="compile only this part, such as 0/2")
+    parser.add_argument("--record", action="store_true", help="write the list of wanted kernels")
+    parser.add_argument("--ship", help="compile into the package, for these levels: A,B")
+    parser.add_argument("--processes", type=int)
+    asked = parser.parse_args(words)
+    if asked.part:
+        number, of = asked.part.split("/")
+        compile_part(asked.names, int(number), int(of))
+    elif asked.record:
+        for name, count in record().items():
+            say(f"{name}: {count} kernels")
+    elif asked.ship:
+        say(f"compiled into {ship(asked.ship.split(','), asked.names)}")
+    else:
+        done = compile_missing(asked.names, processes=asked.processes)
+        say(f"{done} kernels compiled")
+
+
+def say(line: str) -> None:
+    """A line on stderr: stdout belongs to results."""
+    sys.stderr.write(f"shoal.warm: {line}\n")
+
+
+if __name__ == "__main__":
+    main()

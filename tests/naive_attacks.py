@@ -1,0 +1,69 @@
+"""Slow twins of attacks, from their definitions: people and records one by one."""
+
+from __future__ import annotations
+
+import math
+
+
+def believed(prior, people, members, rounds, sweeps):
+    """DeFinetti's beliefs.
+
+    ``prior[i][v]``: records with value v that person i can be; ``people[i]``: bins of the
+    quasi-identifiers; ``members``: pairs of a class's people and its counts of values.
+    """
+    values = range(len(prior[0]))
+    belief = [normalised(row) for row in prior]
+    for _ in range(rounds):
+        found = []
+        for i, person in enumerate(people):
+            weights = []
+            for v in values:
+                chance = prior[i][v]
+                for a, value in enumerate(person):
+                    size = 1 + max(other[a] for other in people)
+                    with_v = sum(row[v] for row in belief)
+                    alike = sum(
+                        row[v] for row, other in zip(belief, people, strict=True)
+                        if other[a] == value
+                    )  # fmt: skip
+                    chance *= (alike + 1 / size) / (with_v + 1)
+                weights.append(chance)
+            found.append(normalised(weights))
+        belief = found
+        for _ in range(sweeps):
+            for rows, counts in members:
+                sums = [math.fsum(belief[i][v] for i in rows) for v in values]
+                for i in rows:
+                    belief[i] = normalised(
+                        [b * c / s if s else 0.0
+                         for b, c, s in zip(belief[i], counts, sums, strict=True)]
+                    )  # fmt: skip
+    return belief
+
+
+def normalised(weights):
+    total = math.fsum(weights)
+    return [weight / total for weight in weights] if total else [0.0 for _ in weights]
+
+
+def linked_by_mistaken(boxes, sizes, true, wrong):
+    """The chance to take a person's record, who is any of those that fit the truth."""
+    right = 0.0
+    for truth, belief in zip(true, wrong, strict=True):
+        own = sum(n for box, n in zip(boxes, sizes, strict=True) if within(box, truth))
+        fits = sum(n for box, n in zip(boxes, sizes, strict=True) if within(box, belief))
+        both = sum(
+            n for box, n in zip(boxes, sizes, strict=True)
+            if within(box, belief) and within(box, truth)
+        )  # fmt: skip
+        if fits:
+            right += both / own / fits
+    return right
+
+
+def within(box, person):
+    """Whether each value is in its cell: a pair of ends, or a set."""
+    return all(
+        value in cell if isinstance(cell, frozenset) else cell[0] <= value <= cell[1]
+        for cell, value in zip(box, person, strict=True)
+    )
