@@ -179,8 +179,8 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
         Spans, kinds, trees and the order of ties would else follow from all records, and so
         would the groups: whoever knows all others could test guesses about one who was dropped.
         Where no groups are found that way, which no reader can know, those that were found stay.
-        Groups found anew can lose more than those that made it worth to leave somebody out:
-        then nobody is left out, if that loses less.
+        Groups found anew can lose a little more on the scale of all records than those that
+        made it worth to leave somebody out: that is the price of telling nothing about them.
         """
         if kept.rows is None:
             return kept
@@ -199,10 +199,6 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
         most = plan.policy.max_loss
         if most is not None and found.loss > most:
             return kept
-        if found.loss > kept.loss and not plan.searches:  # a search would take its time once more
-            everybody = self._everybody(encoded, plan)
-            if everybody.loss <= found.loss:
-                return everybody
         return found._replace(outcome=replace(outcome, proof=_proof_of_rest(kept, found)))
 
     def _mended(self, kept: Kept, plan: Plan) -> Kept:
