@@ -66,6 +66,7 @@ def carry_out(
     source, settled = engine.settle(microdata, plan.policy)
     decided = ("qi", "plain", "identifier", "notation")
     plan = plan.with_settings(**{name: getattr(settled, name) for name in decided})
+    source = engine.treat(source, plan.policy, plan.seed)
     table, plan = engine.coarsen(engine.encode(source, plan.policy), plan)
     decision = engine.decide(table, plan)
     plan = decision.plan

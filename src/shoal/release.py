@@ -216,6 +216,24 @@ class Release:
         making = import_module("shoal.report.making")
         return making.report_of_release(self, original)
 
+    def to_pandas(self, as_: str | None = None) -> Any:
+        """The published table as a pandas frame.
+
+        ``as_="interval"`` gives numbers and dates as pandas' intervals; other forms are those of
+        `shoal.expand`. None leaves the cells as they are published.
+        """
+        return self._converted("pandas", as_)
+
+    def to_polars(self, as_: str | None = None) -> Any:
+        """The published table as a Polars frame; ``as_="interval"``: structs of low and high."""
+        return self._converted("polars", as_)
+
+    def _converted(self, kind: str, as_: str | None) -> Any:
+        if as_ is None:
+            return from_arrow(decoded(self.table), kind)
+        # The room of recipients knows this one, so it is looked up only when it is asked for.
+        return import_module("shoal.recipient.converting").converted(self, kind, as_)
+
     def write(
         self,
         path: str | Path,

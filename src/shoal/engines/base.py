@@ -89,6 +89,10 @@ class Engine(ABC, Generic[Source, Table, Groups, Draft]):
         """A role for every column that goes out, or `PolicyError`; the others are left out."""
 
     @abstractmethod
+    def treat(self, source: Source, policy: Policy, seed: int) -> Source:
+        """Plain and sensitive numbers as they are to be seen (the policy's ``treat``)."""
+
+    @abstractmethod
     def encode(self, source: Source, policy: Policy) -> Table:
         """Values as codes: the domains, what mixing them costs, the codes of the records."""
 

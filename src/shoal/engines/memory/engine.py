@@ -23,6 +23,7 @@ from shoal.encoding.recode import RecodedColumn
 from shoal.encoding.released_span import by_what_is_kept
 from shoal.encoding.rest import left_over, settled
 from shoal.encoding.table import EncodedTable, Recoding
+from shoal.encoding.treating import seen_before_groups, treated
 from shoal.encoding.weights import about_weights, with_weights
 from shoal.engines.base import Decision, Engine, Measured
 from shoal.engines.memory.bound import BOUND_SHARE, bound_of
@@ -71,6 +72,14 @@ class Source(NamedTuple):
     """Of that file, for the private record."""
     delimiter: str | None = None
     """Of that file, if it is CSV: the release keeps it."""
+    untreated: pa.Table | None = None
+    """The table before its columns were treated, where some were."""
+
+    def kept(self, rows: NDArray[np.int64], plan: Plan) -> pa.Table:
+        """Some of the records, treated as if there had never been others."""
+        if self.untreated is None:
+            return self.table.take(pa.array(rows))
+        return treated(self.untreated.take(pa.array(rows)), plan.policy, plan.seed)
 
 
 class Encoded(NamedTuple):
@@ -118,6 +127,13 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
         complete = complete.override(notation=found)
         return source._replace(table=with_weights(table, complete), rest=rest), complete
 
+    def treat(self, source: Source, policy: Policy, seed: int) -> Source:
+        """Treated before anybody looks: models, risks and notices are of what is published."""
+        if not policy.treat:
+            return source
+        table = treated(source.table, policy, seed)
+        return source._replace(table=table, untreated=source.table)
+
     def encode(self, source: Source, policy: Policy) -> Encoded:
         """Codes of all records."""
         self.report("encode", 0, 1)
@@ -158,7 +174,7 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
         check_eligible(table.codebook, plan.models)
         cautions = plan.method.cautions(plan.seen(table), plan.models, plan.options)
         source = encoded.source.table
-        known = exposed(source, table, plan.policy, plan.policy.k or 0)
+        known = exposed(source, table, _without_means(plan.policy), plan.policy.k or 0)
         known += about_weights(source, plan.policy)
         return Decision(plan, budget, groups, tuple(known), tuple(cautions))
 
@@ -189,7 +205,10 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
         """
         if kept.rows is None:
             return kept
-        source = encoded.source.table.take(pa.array(kept.rows))
+        if plan.policy.suppress_by == "star":  # everybody is published
+            source = encoded.source.table.take(pa.array(kept.rows))
+        else:
+            source = encoded.source.kept(kept.rows, plan)
         asked = for_rest(plan, kept.table.n, encoded.table.n)
         try:
             with warnings.catch_warnings():
@@ -249,7 +268,7 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             released = with_stars(recoded, kept.rows, encoded.table.n)
             person = encoded.table.person
         elif kept.rows is not None:
-            source = source.take(pa.array(kept.rows))
+            source = encoded.source.kept(kept.rows, plan)
         published = publish(source, released, plan.policy, outcome.separated)
         published = with_pseudonyms(published, source, plan.policy, plan.seed)
         persons = None if person is None else person[published.rows]
@@ -371,7 +390,13 @@ def _proof_of_rest(kept: Kept, found: Kept) -> str:
 def _read_by_value(policy: Policy) -> list[str]:
     """Columns whose dates and numbers are read, in whatever notation."""
     weights = [policy.weight_column] if policy.weight_as == "round" else []
-    return [*policy.qi, *policy.sensitive, *(name for name in weights if name)]
+    treated = [name for name in policy.treat if name not in policy.sensitive]
+    return [*policy.qi, *policy.sensitive, *treated, *(name for name in weights if name)]
+
+
+def _without_means(policy: Policy) -> Policy:
+    """Plain columns whose values are seen before groups are made."""
+    return policy.model_copy(update={"plain": seen_before_groups(policy)})
 
 
 def _before(table: EncodedTable, plan: Plan) -> Before:
