@@ -29,6 +29,10 @@ TINY = float(np.finfo(np.float64).tiny)
 DRAWS = 12
 """Curves to choose from. On Adult, l = 5, a drawn curve loses 9 percent more than the one
 curve of the table on average, the cheapest of twelve a little less than that one."""
+HEATS, STAYING = 32, 8
+"""A longer table has more to choose from, for no more time: so many curves on the first sample,
+so many of them on the larger one. (ACS, l = 5: 0.989 times the one curve's loss on average of 20
+seeds, twelve on the larger sample 0.996.)"""
 SHIFT = 0.1
 """Share of an axis by which it may be shifted: large shifts leave more of the grid empty, and
 the curve through the rest in more pieces."""
@@ -112,7 +116,7 @@ def drawn_curve(
         What makes groups along a curve, to tell which curve is best; by default a cut into
         groups of `RUN` records.
     draws
-        Curves to choose from.
+        Curves to choose from; by default more of them where the table is longer.
     bits
         Of an axis: it has 2**bits cells; by default as many as keep all values apart.
     """
@@ -121,14 +125,25 @@ def drawn_curve(
     axes, enough = axes_of(table.qi, table.counts)
     # a drawn axis is shorter than the grid
     bits = bits or min(MOST_BITS, enough + 1)
-    courses = [_drawn(table.qi, axes, bits, entropies, rng) for _ in range(draws if axes else 1)]
+    size = min(table.n, max(FEWEST, min(MOST, table.n // SHARE)))
+    heats = draws == DRAWS and size > FEWEST
+    number = (HEATS if heats else draws) if axes else 1
+    courses = [_drawn(table.qi, axes, bits, entropies, rng) for _ in range(number)]
     if len(courses) == 1:
         return courses[0].through(table)
-    size = min(table.n, max(FEWEST, min(MOST, table.n // SHARE)))
-    sample = table.take(np.arange(size, dtype=np.int64) * table.n // size)
     judge = judge or cut_into(RUN)
+    if heats:
+        courses = _cheapest(courses, table, FEWEST, judge)[:STAYING]
+    return _cheapest(courses, table, size, judge)[0].through(table)
+
+
+def _cheapest(
+    courses: Sequence[_Course], table: EncodedTable, size: int, judge: Judge
+) -> list[_Course]:
+    """Courses on a sample of so many records, the cheapest first."""
+    sample = table.take(np.arange(size, dtype=np.int64) * table.n // size)
     losses = [_loss(sample, judge(course.through(sample), sample)) for course in courses]
-    return courses[int(np.argmin(losses))].through(table)
+    return [courses[i] for i in np.argsort(losses, kind="stable")]
 
 
 def _drawn(

@@ -164,8 +164,13 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             plan = plan.decided(l=best_l(table.codebook))
         if plan.open:
             ordered = canonical(table, plan.seed)
-            plan, budget, kept = strongest(ordered.table, plan, self.report, self.limit)
-            groups = self._alone(encoded, ordered.back(self._mended(kept, plan)), plan)
+
+            def alone(kept: Kept, trial: Plan, limit: Limit) -> Kept:
+                return self._alone(encoded, ordered.back(self._mended(kept, trial)), trial, limit)
+
+            plan, budget, kept = strongest(ordered.table, plan, self.report, self.limit, alone)
+            everybody = kept.rows is None
+            groups = ordered.back(self._mended(kept, plan)) if everybody else kept
         check_eligible(table.codebook, plan.models)
         cautions = plan.method.cautions(plan.seen(table), plan.models, plan.options)
         source = encoded.source.table
@@ -187,9 +192,9 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             finding = limit.share(FINDING_SHARE)
             kept = partition_kept(ordered.table, plan, self.report, finding, regrouped=True)
             found = self._alone(encoded, ordered.back(self._mended(kept, plan)), plan)
-        return found if shown is None or found.loss <= shown.loss else shown
+        return found if shown is None or found.loss_alone <= shown.loss_alone else shown
 
-    def _alone(self, encoded: Encoded, kept: Kept, plan: Plan) -> Kept:
+    def _alone(self, encoded: Encoded, kept: Kept, plan: Plan, limit: Limit | None = None) -> Kept:
         """Kept records grouped anew, as if those who are suppressed had never been there.
 
         Spans, kinds, trees and the order of ties would else follow from all records, and so
@@ -211,13 +216,10 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
                 table = encode(source, plan.policy)
             check_eligible(table.codebook, asked.models)
             rest = encoded._replace(source=encoded.source._replace(table=source), table=table)
-            outcome = self._everybody(rest, asked).outcome
+            outcome = self._everybody(rest, asked, limit).outcome
         except ShoalError:
             return kept
         found = Kept(table, outcome, kept.rows, kept.suppressed, among_all=kept.table)
-        most = plan.policy.max_loss
-        if most is not None and found.loss > most:
-            return kept
         return found._replace(outcome=replace(outcome, proof=_proof_of_rest(kept, found)))
 
     def _mended(self, kept: Kept, plan: Plan) -> Kept:
@@ -241,10 +243,10 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             )
         return found
 
-    def _everybody(self, encoded: Encoded, plan: Plan) -> Kept:
-        """Groups of all records."""
+    def _everybody(self, encoded: Encoded, plan: Plan, limit: Limit | None = None) -> Kept:
+        """Groups of all records, made until a limit: by default all the time there is."""
         ordered = canonical(encoded.table, plan.seed)
-        limit = self._for_method(encoded, plan)
+        limit = limit or self._for_method(encoded, plan)
         outcome = partition_eligible(ordered.table, plan, self.report, limit)
         return ordered.back(self._mended(Kept(ordered.table, outcome), plan))
 
