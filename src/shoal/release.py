@@ -146,6 +146,8 @@ class Release:
     """How easily records of the input were picked out: for the record, not to be published."""
     cautions: tuple[str, ...] = ()
     """What was said before the work that a user should know."""
+    searched: tuple[tuple[float, float], ...] = ()
+    """Seconds and loss of a search, whenever it had found something better: for the record."""
     before: Before | None = None
     """How many stood out in the input: not to be published."""
     rest: tuple[str, ...] = ()

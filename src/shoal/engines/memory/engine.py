@@ -353,6 +353,7 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             exposed_in_input=decision.exposed,
             risk_before=_risk_before(table),
             cautions=decision.cautions,
+            searched=tuple(self.searched),
             before=_before(table, plan),
             kind=encoded.source.kind,
             persons=draft.persons,
