@@ -171,14 +171,15 @@ class Jobs:
 
     def _copy_policy(self, policy: Policy, folder: Path) -> None:
         """The policy with its trees beside it: what is changed later does not change the run."""
-        trees = {}
+        trees: dict[str, Any] = {}
+        base = self.session.folder if policy.file is None else policy.file.parent
         for number, (column, spec) in enumerate(policy.hierarchy.items()):
             if isinstance(spec, str) and spec != "flat":
                 name = f"tree-{number}.csv"
-                shutil.copyfile(self.session.folder / spec, folder / name)
+                shutil.copyfile(base / spec, folder / name)
                 trees[column] = name
             else:
-                trees[column] = spec  # type: ignore[assignment]
+                trees[column] = spec
         copied = policy.model_copy(update={"hierarchy": trees})
         write_text(folder / "shoal.toml", copied.to_toml())
 
