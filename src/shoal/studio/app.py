@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from shoal.studio.pages import Studio, TooLarge, form_of, go, studio_of
+from shoal.studio.pages import Studio, TooLargeError, form_of, go, studio_of
 from shoal.studio.security import Guard, Keys
 from shoal.studio.session import Session
 from shoal.studio.steps import columns, data, explore, hierarchies, protection, release, risk
@@ -105,7 +105,7 @@ def make_app(
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
-        studio.close()
+        await studio.closed()
 
     def heard(page: Page) -> Page:
         async def answer(request: Request) -> Response:
@@ -128,7 +128,7 @@ def make_app(
     async def nothing(request: Request, error: Exception) -> Response:
         return PlainTextResponse(text("errors.nothing"), getattr(error, "status_code", 404))
 
-    handlers: dict[Any, Any] = {TooLarge: too_large, 404: nothing, 405: nothing}
+    handlers: dict[Any, Any] = {TooLargeError: too_large, 404: nothing, 405: nothing}
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
     app.state.studio = studio
     guard = Guard(app, keys)

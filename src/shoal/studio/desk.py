@@ -59,10 +59,20 @@ class AskDesk:
             )  # fmt: skip
         return self._process
 
-    def close(self) -> None:
+    def close(self) -> asyncio.subprocess.Process | None:
         """End the process, whatever it does."""
         process, self._process = self._process, None
         self._turn = asyncio.Lock()
         if process is not None and process.returncode is None:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
+        return process
+
+    async def closed(self) -> None:
+        """End the process, and wait until it is gone."""
+        process = self.close()
+        if process is not None:
+            if process.stdin is not None:
+                process.stdin.close()
+            await process.wait()
+            await asyncio.sleep(0)  # its pipes are told, while there is a loop to tell them

@@ -21,7 +21,7 @@ from shoal.studio.session import Session
 from shoal.studio.steps import steps_of
 from shoal.studio.texts import all_texts, counted, language, text
 
-__all__ = ["Form", "Studio", "TooLarge", "form_of", "go", "studio_of", "visible"]
+__all__ = ["Form", "Studio", "TooLargeError", "form_of", "go", "studio_of", "visible"]
 
 LARGEST_FORM = 4 << 20
 LONGEST = 60
@@ -29,7 +29,7 @@ UNSEEN = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 """Controls, marks of direction, halves of characters: shown by their numbers."""
 
 
-class TooLarge(Exception):
+class TooLargeError(Exception):
     """A form beyond all reason."""
 
 
@@ -61,8 +61,14 @@ class Studio:
         """End all workers."""
         if self.looking is not None:
             self.looking.cancel()
+            self.looking = None
         self.jobs.cancel_all()
         self.desk.close()
+
+    async def closed(self) -> None:
+        """End all workers, and wait until they are gone."""
+        await self.desk.closed()
+        self.close()
 
 
 def studio_of(request: Request) -> Studio:
@@ -98,14 +104,14 @@ async def form_of(request: Request) -> Form:
 
     Raises
     ------
-    TooLarge
+    TooLargeError
         There is more.
     """
     body = bytearray()
     async for part in request.stream():
         body += part
         if len(body) > LARGEST_FORM:
-            raise TooLarge
+            raise TooLargeError
     return Form(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
 
 

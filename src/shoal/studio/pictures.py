@@ -56,18 +56,21 @@ def frontier(
 
     def place(point: dict[str, Any]) -> dict[str, Any]:
         across = (log(point["k"]) - low) / (high - low)
-        return {**point, "x": round(LEFT + across * (PLOT[0] - LEFT - RIGHT), 1),
-                "y": round(PLOT[1] - BOTTOM - point["loss"] / top * (PLOT[1] - TOP - BOTTOM), 1)}  # fmt: skip
+        up = point["loss"] / top
+        x = LEFT + across * (PLOT[0] - LEFT - RIGHT)
+        y = PLOT[1] - BOTTOM - up * (PLOT[1] - TOP - BOTTOM)
+        return {**point, "x": round(x, 1), "y": round(y, 1)}
 
     placed = [place(point) for point in lines]
     methods = list(dict.fromkeys(point["method"] for point in placed))
-    curves = []
+    curves: list[dict[str, Any]] = []
     for number, method in enumerate(methods):
         points = [p for p in placed if p["method"] == method]
         corners = " ".join(f"{p['x']},{p['y']}" for p in points)
+        lower = 14 * number if _near(curves, points) else 0
         curves.append({"method": method, "corners": corners, "points": points,
                        "series": number + 1, "end": points[-1],
-                       "label_y": points[-1]["y"] + 4 + 14 * number * _near(curves, points)})  # fmt: skip
+                       "label_y": points[-1]["y"] + 4 + lower})  # fmt: skip
     ticks = [{"x": place({"k": k, "loss": 0})["x"], "text": f"{k:,}"} for k in _apart(ks)]
     grid = [{"y": place({"k": ks[0], "loss": top * share})["y"], "text": f"{top * share:.2f}"}
             for share in (0, 0.25, 0.5, 0.75, 1)]  # fmt: skip

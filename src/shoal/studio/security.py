@@ -176,8 +176,8 @@ class Guard:
 
 
 def _query(scope: Scope, name: str) -> str:
-    found = parse_qs(scope.get("query_string", b"").decode("latin-1")).get(name, [""])
-    return found[-1]
+    raw: bytes = scope.get("query_string", b"")
+    return parse_qs(raw.decode("latin-1")).get(name, [""])[-1]
 
 
 def _sealed(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:

@@ -72,9 +72,7 @@ class Session:
             for name in ("uploads", "trees", "runs"):
                 (self.folder / name).mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
-            raise OutputError(
-                f"{self.folder}: cannot be used: {error.strerror or error}"
-            ) from None
+            raise OutputError(f"{self.folder}: cannot be used: {error.strerror or error}") from None
 
     def lock(self) -> None:
         """One studio a folder; the lock goes with the process, however it ends."""
@@ -140,7 +138,7 @@ class Session:
         if not chosen:
             return None
         room = self.folder / "uploads" if chosen["uploaded"] else self.start
-        return room / chosen["name"]
+        return room / str(chosen["name"])
 
     def choose(self, name: str, uploaded: bool = False) -> Path:
         """Take a table by its name; whatever was decided about another one is forgotten.

@@ -33,10 +33,11 @@ def all_texts() -> dict[str, Any]:
     room = files("shoal.studio").joinpath("texts")
     chosen = room.joinpath(f"{language()}.toml")
     found = chosen if chosen.is_file() else room.joinpath(f"{DEFAULT}.toml")
-    return tomllib.loads(found.read_text(encoding="utf-8"))
+    texts: dict[str, Any] = tomllib.loads(found.read_text(encoding="utf-8"))
+    return texts
 
 
-def text(name: str, **values: Any) -> str:
+def text(name: str, /, **values: Any) -> str:
     """A text by its name, such as ``data.title``, with values in its braces."""
     part: Any = all_texts()
     for step in name.split("."):

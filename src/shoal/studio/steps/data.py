@@ -97,7 +97,9 @@ async def _look(studio: Studio) -> None:
         session.look = found
     except ShoalError as error:
         # The full path is nobody's business on a page.
-        message = str(error).replace(f"{session.table}", session.table.name if session.table else "")
+        message = str(error).replace(
+            f"{session.table}", session.table.name if session.table else ""
+        )
         session.remember(problem=message)
     finally:
         studio.looking = None

@@ -166,7 +166,9 @@ async def browse(request: Request) -> Response:
         job = studio.jobs.get(chosen or "")
         path = job.file("release")
         if path is None or (job.result or {}).get("apart"):
-            return studio.page("explore-classes.html", found=None, problem=text("explore.no_classes"))
+            return studio.page(
+                "explore-classes.html", found=None, problem=text("explore.no_classes")
+            )
         page = asked.get("page", "0")
         found = await studio.desk.ask(
             "classes", path=str(path), qi=list(job.policy.qi), sensitive=list(job.policy.sensitive),

@@ -38,7 +38,8 @@ async def _page(
     typed: Form | None = None,
 ) -> Response:  # fmt: skip
     policy = studio.session.policy
-    kinds = {c["name"]: policy.kind.get(c["name"], c["kind"]) for c in studio.session.look["columns"]}  # type: ignore[index]  # fmt: skip
+    columns = (studio.session.look or {})["columns"]
+    kinds = {c["name"]: policy.kind.get(c["name"], c["kind"]) for c in columns}
     rows = [(i, name, kinds.get(name, ""), _way(policy, name)) for i, name in enumerate(policy.qi)]
     told: dict[str, Any] = {
         "rows": rows, "column": None, "tree": None, "values": None, "tried": tried,
@@ -189,7 +190,8 @@ def _keep(studio: Studio, name: str, number: int, spec: Any, draft: str) -> None
     orders = {n: o for n, o in session.policy.order.items() if n != name}
     settings: dict[str, Any] = {"hierarchy": {**trees, **({name: spec} if spec else {})}}
     if spec is not None:  # a column with a tree is categorical, whatever it looked like
-        settings |= {"kind": {**kinds, name: "categorical"}, "order": {n: list(o) for n, o in orders.items()}}  # fmt: skip
+        settings["kind"] = {**kinds, name: "categorical"}
+        settings["order"] = {n: list(o) for n, o in orders.items()}
         rounds = {n: s for n, s in session.policy.round.items() if n != name}
         settings["round"] = rounds
     else:

@@ -194,7 +194,7 @@ async def preset(request: Request) -> Response:
     most = [c["largest_l"] for c in session.look["columns"] if c["name"] in policy.sensitive]
     wanted = chosen["l"]
     l_value = min([wanted, *most]) if wanted and most else None
-    plain = {name: None for name in MODEL_SETTINGS}
+    plain = dict.fromkeys(MODEL_SETTINGS)
     try:
         session.change(**{
             **plain, "threshold": chosen["threshold"],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -36,7 +38,7 @@ def _chosen(studio: Studio) -> Job | None:
     return job if job.state == "done" else None
 
 
-def _told(studio: Studio) -> dict[str, object]:
+def _told(studio: Studio) -> dict[str, Any]:
     job = _chosen(studio)
     assert job is not None
     report = studio.jobs.of(job.id, "report")

@@ -13,7 +13,7 @@ __all__ = ["ends_with_its_parent", "quiet"]
 SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of <sys/prctl.h>
 
 
-def ends_with_its_parent(stdin: IO[bytes] | None = None) -> None:
+def ends_with_its_parent(watch_stdin: bool = False) -> None:
     """Be killed when the parent is gone: by the kernel on Linux, else when stdin ends."""
     if sys.platform == "linux":
         import ctypes
@@ -21,11 +21,11 @@ def ends_with_its_parent(stdin: IO[bytes] | None = None) -> None:
         ctypes.CDLL(None).prctl(SET_DEATH_SIGNAL, signal.SIGKILL)
         if os.getppid() == 1:  # it went before we asked
             os._exit(1)
-    if stdin is None:
+    if not watch_stdin:
         return
 
     def wait() -> None:
-        while stdin.read(1):
+        while os.read(0, 1):
             pass
         _end_group()
 

@@ -6,6 +6,7 @@ or ``error.json``. See `shoal.studio.jobs`.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 import warnings
@@ -50,7 +51,7 @@ class Teller:
 
 def main() -> None:
     quiet()
-    ends_with_its_parent(sys.stdin.buffer)
+    ends_with_its_parent(watch_stdin=True)
     folder = Path(sys.argv[1])
     job = read_json(folder / "job.json") or {}
     tell = Teller(folder)
@@ -72,7 +73,7 @@ def main() -> None:
     except Exception as error:  # its text may quote a cell
         kind = type(error).__name__
         write_json(folder / "error.json", {"message": f"an error of Shoal's own ({kind})"})
-        if __debug__ and "SHOAL_DEBUG" in __import__("os").environ:
+        if os.environ.get("SHOAL_DEBUG"):
             raise
 
 

@@ -92,8 +92,6 @@ def _numbers(made: Release) -> dict[str, Any]:
         "median": float(np.median(sizes)),
         "risk": 1 / int(sizes.min()),
         "average_risk": len(sizes) / int(sizes.sum()),
-        "told": {name: found.expected for name, found in made.disclosure.items()
-                 if hasattr(found, "expected")},
         "suppressed": made.loss.suppressed_records,
         "models": [str(model) for model in made.models],
     }  # fmt: skip
