@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from shoal.engines import get_engine
+from shoal.engines.base import Engine
 from shoal.errors import ShoalWarning
 from shoal.plan import Plan
 from shoal.policy import Policy
@@ -57,10 +58,15 @@ def anonymize(
 
 
 def carry_out(
-    plan: Plan, data: Any, progress: Progress | None = None, *, stacklevel: int = 2
+    plan: Plan,
+    data: Any,
+    progress: Progress | None = None,
+    *,
+    engine: Engine[Any, Any, Any, Any] | None = None,
+    stacklevel: int = 2,
 ) -> Release:
-    """The release of microdata by a plan; see `anonymize`."""
-    engine = get_engine(report=reporting(progress))
+    """The release of microdata by a plan, by the usual engine; see `anonymize`."""
+    engine = engine or get_engine(report=reporting(progress))
     microdata = engine.read(data, plan.policy)
     engine.start_clock(plan.policy)
     source, settled = engine.settle(microdata, plan.policy)
