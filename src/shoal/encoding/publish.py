@@ -24,7 +24,9 @@ from shoal.encoding.values import distinct_values
 from shoal.errors import PolicyError
 from shoal.policy import Policy
 
-__all__ = ["COUNT", "GROUP", "Published", "publish", "ranks_of_column"]
+__all__ = [
+    "COUNT", "GROUP", "Published", "publish", "ranks_of_column", "sorted_rows", "with_nulls",
+]  # fmt: skip
 
 GROUP, COUNT = "group", "count"
 """Columns that a release in two tables adds."""
@@ -66,7 +68,7 @@ def _in_one_table(source: pa.Table, recoded: Sequence[RecodedColumn], policy: Po
     for name in source.column_names:
         if name in policy.identifier or name == policy.person:
             continue
-        unchanged = forms.get(name) or {name: _with_nulls(name, source.column(name), policy)}
+        unchanged = forms.get(name) or {name: with_nulls(name, source.column(name), policy)}
         for published, column in unchanged.items():
             if published in columns or (published != name and published in source.column_names):
                 raise PolicyError(
@@ -83,7 +85,7 @@ def _in_one_table(source: pa.Table, recoded: Sequence[RecodedColumn], policy: Po
     return Published(disarm(table) if policy.csv_safe else table, qi, rows)
 
 
-def _with_nulls(name: str, column: pa.ChunkedArray, policy: Policy) -> pa.ChunkedArray:
+def with_nulls(name: str, column: pa.ChunkedArray, policy: Policy) -> pa.ChunkedArray:
     """A column that is not recoded; what counts as missing is a null in every format.
 
     Written as text, NaN or a word for missing could not be told from a value.
@@ -190,7 +192,7 @@ def _canonical_order(table: pa.Table, qi: Sequence[str]) -> NDArray[np.int64]:
     class_rank[by_text] = np.arange(count)
     others = [name for name in table.column_names if name not in qi]
     keys = [(class_rank[ids], count), *(ranks_of_column(table.column(name)) for name in others)]
-    return _sorted_rows(keys)
+    return sorted_rows(keys)
 
 
 def ranks_of_column(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], int]:
@@ -206,7 +208,7 @@ def ranks_of_column(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], int]:
     return ranks[codes], len(in_order) + 1
 
 
-def _sorted_rows(keys: list[tuple[NDArray[np.int64], int]]) -> NDArray[np.int64]:
+def sorted_rows(keys: list[tuple[NDArray[np.int64], int]]) -> NDArray[np.int64]:
     """Rows in lexicographic order of the keys, packed into as few 64-bit words as possible."""
     words: list[NDArray[np.int64]] = []
     span = 0

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -75,6 +76,15 @@ class Engine(ABC, Generic[Source, Table, Groups, Draft]):
         """Told how far the work is; every step names its stage."""
         self.limit = NO_LIMIT
         """Until when all steps after reading should be done."""
+
+    def accept(self, plan: Plan, target: Path | None) -> None:
+        """Refuse a plan that cannot be carried out here, before any data is read.
+
+        `target` is where the release will be written, if that is known.
+        """
+
+    def discard(self) -> None:
+        """Remove whatever the run has put down: it failed, or was stopped."""
 
     def start_clock(self, policy: Policy) -> None:
         """From now on the policy's time runs, if it has one."""
