@@ -32,7 +32,7 @@ LAYERS: list[dict[str, str]] = [
         "joining": "what several releases give away together",
     },
     {
-        "engines": "where the work is done: in memory for now",
+        "engines": "where the work is done: in memory, in files, in ranges of records",
         "release": "a finished release: table, loss, proof",
         "summary": "a release in words",
         "panel": "a release on a panel of a notebook",

@@ -208,6 +208,9 @@ class Release:
             return check_separated(self.table, self.sensitive_table, self.models, self.policy)
         return check_release(self.table, self.qi, self.models, self.policy, person=self.persons)
 
+    def close(self) -> None:
+        """Give back what it holds: the file of a release that does not fit into memory."""
+
     def report(self, original: Any = None) -> Any:
         """What a privacy officer needs to know, as a page; shown as such in a notebook.
 

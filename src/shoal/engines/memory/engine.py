@@ -35,7 +35,10 @@ from shoal.engines.memory.outliers import Kept, for_rest, partition_kept, with_s
 from shoal.engines.memory.partition import partition_eligible, recode_merging_equal_texts
 from shoal.engines.memory.repair import breakable, mended
 from shoal.engines.memory.size import advice
+from shoal.engines.ranges.grouping import grouped_by_ranges
+from shoal.engines.ranges.which import range_size
 from shoal.errors import InfeasibleError, NotFoundError, ShoalError, ShoalWarning
+from shoal.io.batches import files_of, is_several, joined
 from shoal.io.frames import to_arrow
 from shoal.io.read import delimiter_of
 from shoal.io.write import sha256_of
@@ -110,6 +113,9 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
         """An Arrow table from whatever the caller has."""
         self.report("read", 0, 1)
         path = Path(data) if isinstance(data, str | Path) else None
+        if is_several(data):
+            parts = [to_arrow(f, policy.missing, policy.encoding)[0] for f in files_of(data)]
+            data = joined(parts, files_of(data))
         table, kind = to_arrow(data, policy.missing, policy.encoding)
         # What is no regular file, as a pipe, cannot be read twice.
         digest = sha256_of(path) if path is not None and path.is_file() else None
@@ -244,7 +250,14 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
         return found
 
     def _everybody(self, encoded: Encoded, plan: Plan, limit: Limit | None = None) -> Kept:
-        """Groups of all records, made until a limit: by default all the time there is."""
+        """Groups of all records, made until a limit: by default all the time there is.
+
+        Those of a long table are made in ranges, as every engine makes them.
+        """
+        size = range_size(plan, encoded.table.n)
+        if size is not None:
+            outcome = grouped_by_ranges(encoded.table, plan, size, self.report)
+            return Kept(encoded.table, outcome)
         ordered = canonical(encoded.table, plan.seed)
         limit = limit or self._for_method(encoded, plan)
         outcome = partition_eligible(ordered.table, plan, self.report, limit)
