@@ -13,7 +13,7 @@ pytest.importorskip("playwright")
 
 import shoal
 from browser import axe_faults
-from shared_data import adult_file
+from shared_data import DATA
 from shoal.cli.demo import _people
 from shoal.io.write import write_table
 from shoal.studio.session import FOLDER
@@ -255,8 +255,9 @@ def test_a_file_is_brought_by_the_browser(folder, tmp_path):
 
 
 @pytest.mark.heavy
+@pytest.mark.skipif(not (DATA / "adult.csv").exists(), reason=f"no adult.csv at {DATA}")
 def test_adult_from_a_file_to_a_verified_release(tmp_path):
-    (tmp_path / "adult.csv").write_bytes(adult_file().read_bytes())
+    (tmp_path / "adult.csv").write_bytes((DATA / "adult.csv").read_bytes())
     with running(tmp_path, "adult.csv") as studio, surfing() as (page, asked):
         to_protection(page, studio)
         page.click("button[value=contract]")
