@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 
 import pytest
 
@@ -87,7 +86,7 @@ def gone(pid):
     return False
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.heavy)])
 def test_the_whole_way_from_a_file_to_a_verified_release(folder, tmp_path, width):
     with (
         running(folder, "people.csv") as studio,
@@ -179,7 +178,7 @@ def test_by_keyboard_alone(folder):
         assert stayed_home(asked, studio.port)
 
 
-def test_a_cancelled_run_is_gone_within_a_second(folder):
+def test_a_cancelled_run_is_gone_at_once(folder):
     with running(folder, "people.csv") as studio, surfing() as (page, asked):
         to_protection(page, studio)
         onward(page)
@@ -190,11 +189,9 @@ def test_a_cancelled_run_is_gone_within_a_second(folder):
         other = page.context.new_page()  # another tab sees the same
         other.goto(f"http://127.0.0.1:{studio.port}/explore")
         other.wait_for_selector(".run.running")
-        begun = time.monotonic()
         page.click(".run button:has-text('Cancel')")
         page.wait_for_selector(".run.cancelled")
-        wait_for(lambda: gone(pid), 1.0)
-        assert time.monotonic() - begun < 5  # of the whole click; the process is gone before
+        assert gone(pid)  # before the page says so
         assert jobs_of(studio) == []
         other.wait_for_selector(".run.cancelled")
         assert not list((folder / FOLDER / "runs" / "0001").glob("release*"))
@@ -224,6 +221,7 @@ def test_a_killed_server_loses_the_running_job_only(folder):
         studio.end()
 
 
+@pytest.mark.heavy
 def test_two_tabs_do_not_overwrite_each_other(folder):
     with running(folder, "people.csv") as studio, surfing() as (page, _):
         to_protection(page, studio)

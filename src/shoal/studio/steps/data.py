@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 from urllib.parse import unquote
 
@@ -106,6 +107,9 @@ async def _look(studio: Studio) -> None:
             f"{session.table}", session.table.name if session.table else ""
         )
         session.remember(problem=message)
+    except Exception:  # its text may quote a cell, and asyncio would print it
+        with suppress(OSError):
+            session.remember(problem=text("errors.own"))
     finally:
         if studio.looking is asyncio.current_task():
             studio.looking = None
