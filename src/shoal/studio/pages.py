@@ -122,6 +122,16 @@ def visible(value: Any, longest: int = LONGEST) -> str:
     return "".join(f"⟨U+{ord(c):04X}⟩" if unicodedata.category(c) in UNSEEN else c for c in cut)
 
 
+def _escaped(toml: str) -> str:
+    """TOML in which what cannot be seen is written by its number, as TOML reads it."""
+    return "".join(
+        f"\\u{ord(c):04x}"
+        if c not in "\n\t" and unicodedata.category(c) in UNSEEN and ord(c) < 1 << 16
+        else c
+        for c in toml
+    )
+
+
 def _meaning(word: str) -> str:
     term = find(word)
     return term.meaning if term is not None else ""
@@ -143,7 +153,7 @@ def _room() -> Environment:
         loader=FunctionLoader(_text), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    room.filters |= {"visible": visible, "percent": _percent, "span": _span}
+    room.filters |= {"visible": visible, "percent": _percent, "span": _span, "escaped": _escaped}
     room.globals |= {"t": all_texts(), "text": text, "counted": counted, "meaning": _meaning,
                      "language": language(), "Markup": Markup}  # fmt: skip
     return room

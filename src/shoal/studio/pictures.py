@@ -24,11 +24,12 @@ def losses(points: Sequence[tuple[float, float]]) -> str:
         return ""
     step = max(1, len(points) // MOST_POINTS)
     shown = [*points[::step], points[-1]]
-    most = max(at for at, _ in shown) or 1.0
+    first = shown[0][0]
+    most = (shown[-1][0] - first) or 1.0
     low, high = min(loss for _, loss in shown), max(loss for _, loss in shown)
     span = (high - low) or 1.0
     return " ".join(
-        f"{2 + (WIDTH - 4) * at / most:.1f},{2 + (HEIGHT - 4) * (high - loss) / span:.1f}"
+        f"{2 + (WIDTH - 4) * (at - first) / most:.1f},{2 + (HEIGHT - 4) * (high - loss) / span:.1f}"
         for at, loss in shown
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 from urllib.parse import unquote
 
@@ -68,10 +69,7 @@ async def choose(request: Request) -> Response:
     encoding = form.one("encoding")
     studio.session.remember(encoding=encoding if encoding in ENCODINGS else None, refusal=None,
                             bad_trees=None)  # fmt: skip
-    if studio.looking is not None:
-        studio.looking.cancel()
-        studio.looking = None
-    studio.desk.close()
+    _stop_looking(studio)
     ensure_look(studio)
     return go("data")
 
@@ -82,6 +80,14 @@ def ensure_look(studio: Studio) -> None:
     wanted = session.table is not None and session.look is None
     if wanted and studio.looking is None and not session.state.get("problem"):
         studio.looking = asyncio.get_running_loop().create_task(_look(studio))
+
+
+def _stop_looking(studio: Studio) -> None:
+    """Nobody waits any more for what is read."""
+    if studio.looking is not None:
+        studio.looking.cancel()
+        studio.looking = None
+        studio.desk.close()
 
 
 async def _look(studio: Studio) -> None:
@@ -101,8 +107,12 @@ async def _look(studio: Studio) -> None:
             f"{session.table}", session.table.name if session.table else ""
         )
         session.remember(problem=message)
+    except Exception:  # its text may quote a cell, and asyncio would print it
+        with suppress(OSError):
+            session.remember(problem=text("errors.own"))
     finally:
-        studio.looking = None
+        if studio.looking is asyncio.current_task():
+            studio.looking = None
 
 
 async def show(request: Request) -> Response:
@@ -137,8 +147,7 @@ async def upload(request: Request) -> Response:
         return JSONResponse({"problem": error.strerror or text("errors.own")}, 507)
     session.choose(target.name, uploaded=True)
     session.remember(encoding=None, refusal=None, bad_trees=None, missing=None)
-    studio.desk.close()
-    studio.looking = None
+    _stop_looking(studio)
     ensure_look(studio)
     return JSONResponse({"go": "/data"})
 

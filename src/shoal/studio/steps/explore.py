@@ -52,8 +52,21 @@ def _told(studio: Studio) -> dict[str, Any]:
         "working": any(row["state"] == "running" for row in found)
         or bool(latest and latest.running),
         "picture": frontier(done, rows, chosen), "points": rows,
-        "side": compare, "columns": names,
+        "side": compare, "columns": names, "changes": _changes(studio, chosen),
     }  # fmt: skip
+
+
+def _changes(studio: Studio, chosen: str | None) -> dict[str, Any] | None:
+    """Each column before and after, once the report of the chosen run is there."""
+    report = studio.jobs.of(chosen, "report") if chosen else None
+    if report is None or report.result is None:
+        return None
+    columns = []
+    for change in report.result["changes"]:
+        bars = change["distribution"]
+        most = max((max(bar["after"], bar["before"] or 0) for bar in bars), default=0) or 1
+        columns.append({**change, "most": most})
+    return {"columns": columns, "pairs": report.result["pairs"]}
 
 
 def _row(job: Job) -> dict[str, Any]:

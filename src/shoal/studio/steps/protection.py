@@ -125,8 +125,10 @@ async def save(request: Request) -> Response:
             asked[field] = _number(field, form.one(field))
         field = ""
         asked |= {
-            "l_reading": form.one("l_reading") if asked["l"] is not None else None,
-            "beta_reading": form.one("beta_reading") if asked["beta"] is not None else None,
+            "l_reading": (form.one("l_reading") or None) if asked["l"] is not None else None,
+            "beta_reading": (form.one("beta_reading") or None)
+            if asked["beta"] is not None
+            else None,
             "threshold": _threshold(form.one("threshold")),
             "max_suppressed": form.one("max_suppressed") or None,
             "recoding": form.one("recoding") or None,
