@@ -146,6 +146,8 @@ class Release:
     """How easily records of the input were picked out: for the record, not to be published."""
     cautions: tuple[str, ...] = ()
     """What was said before the work that a user should know."""
+    searched: tuple[tuple[float, float], ...] = ()
+    """Seconds and loss of a search, whenever it had found something better: for the record."""
     before: Before | None = None
     """How many stood out in the input: not to be published."""
     rest: tuple[str, ...] = ()
@@ -205,6 +207,9 @@ class Release:
         if self.sensitive_table is not None:
             return check_separated(self.table, self.sensitive_table, self.models, self.policy)
         return check_release(self.table, self.qi, self.models, self.policy, person=self.persons)
+
+    def close(self) -> None:
+        """Give back what it holds: the file of a release that does not fit into memory."""
 
     def report(self, original: Any = None) -> Any:
         """What a privacy officer needs to know, as a page; shown as such in a notebook.

@@ -19,6 +19,7 @@ __all__ = ["cli", "main", "run"]
 
 COMMANDS = {
     "demo": ("shoal.cli.demo:demo", "See a release made and proven in a few seconds."),
+    "studio": ("shoal.cli.studio:studio", "Do the whole job in a browser, on this machine."),
     "inspect": ("shoal.cli.inspect:inspect", "Look at a table; propose roles for its columns."),
     "anonymize": ("shoal.cli.anonymize:anonymize", "Turn microdata into a verified release."),
     "reproduce": ("shoal.cli.reproduce:reproduce", "Make a release again from its record."),

@@ -15,7 +15,7 @@ from shoal.bounds import Bound
 from shoal.clock import Limit
 from shoal.encoding.classes import class_sizes
 from shoal.encoding.encode import encode
-from shoal.encoding.exposure import exposed, exposed_in_release, unprotected
+from shoal.encoding.exposure import exposed
 from shoal.encoding.noting import notations
 from shoal.encoding.pseudonyms import with_pseudonyms
 from shoal.encoding.publish import Published, publish
@@ -29,24 +29,34 @@ from shoal.engines.base import Decision, Engine, Measured
 from shoal.engines.memory.bound import BOUND_SHARE, bound_of
 from shoal.engines.memory.budget import best_l, strongest
 from shoal.engines.memory.canonical import canonical
+from shoal.engines.memory.facts import (
+    before_of,
+    exposed_in,
+    method_used,
+    risk_before,
+    suppression_of,
+    unprotected_in,
+)
 from shoal.engines.memory.foresight import seconds_after_partition
 from shoal.engines.memory.levels import best_levels
 from shoal.engines.memory.outliers import Kept, for_rest, partition_kept, with_stars
 from shoal.engines.memory.partition import partition_eligible, recode_merging_equal_texts
 from shoal.engines.memory.repair import breakable, mended
 from shoal.engines.memory.size import advice
+from shoal.engines.ranges.grouping import grouped_by_ranges
+from shoal.engines.ranges.which import range_size
 from shoal.errors import InfeasibleError, NotFoundError, ShoalError, ShoalWarning
+from shoal.io.batches import files_of, is_several, joined
 from shoal.io.frames import to_arrow
 from shoal.io.read import delimiter_of
 from shoal.io.write import sha256_of
 from shoal.metrics.disclosure import Disclosure, attribute_disclosure
 from shoal.metrics.loss import measure
-from shoal.models import check_eligible, needs_sensitive
+from shoal.models import check_eligible
 from shoal.plan import Plan
 from shoal.policy import Policy
-from shoal.release import Before, Budget, MethodUsed, Release, Suppression, fingerprint_of
+from shoal.release import Budget, Release, fingerprint_of
 from shoal.verification.check import Verification, check_release, check_separated
-from shoal.verification.manifest import risk_of
 
 __all__ = ["Draft", "Encoded", "MemoryEngine", "Source"]
 
@@ -110,6 +120,9 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
         """An Arrow table from whatever the caller has."""
         self.report("read", 0, 1)
         path = Path(data) if isinstance(data, str | Path) else None
+        if is_several(data):
+            parts = [to_arrow(f, policy.missing, policy.encoding)[0] for f in files_of(data)]
+            data = joined(parts, files_of(data))
         table, kind = to_arrow(data, policy.missing, policy.encoding)
         # What is no regular file, as a pipe, cannot be read twice.
         digest = sha256_of(path) if path is not None and path.is_file() else None
@@ -244,7 +257,14 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
         return found
 
     def _everybody(self, encoded: Encoded, plan: Plan, limit: Limit | None = None) -> Kept:
-        """Groups of all records, made until a limit: by default all the time there is."""
+        """Groups of all records, made until a limit: by default all the time there is.
+
+        Those of a long table are made in ranges, as every engine makes them.
+        """
+        size = range_size(plan, encoded.table.n)
+        if size is not None:
+            outcome = grouped_by_ranges(encoded.table, plan, size, self.report)
+            return Kept(encoded.table, outcome)
         ordered = canonical(encoded.table, plan.seed)
         limit = limit or self._for_method(encoded, plan)
         outcome = partition_eligible(ordered.table, plan, self.report, limit)
@@ -339,7 +359,7 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             qi=draft.published.qi,
             loss=measured.loss,
             verification=verification,
-            method=_method_used(plan, draft.kept),
+            method=method_used(plan, draft.kept),
             class_sizes=measured.class_sizes,
             kinds=draft.kept.table.codebook.kinds,
             released_loss=measured.released,
@@ -347,13 +367,14 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             bound=bound,
             budget=decision.budget,
             seed=plan.seed,
-            suppressed=_suppression(plan, draft.kept, table.n),
-            exposed=_exposed_in(draft.published, plan),
-            unprotected=_unprotected_in(draft.published, plan),
+            suppressed=suppression_of(plan, draft.kept, table.n),
+            exposed=exposed_in(draft.published, plan),
+            unprotected=unprotected_in(draft.published, plan),
             exposed_in_input=decision.exposed,
-            risk_before=_risk_before(table),
+            risk_before=risk_before(table),
             cautions=decision.cautions,
-            before=_before(table, plan),
+            searched=tuple(self.searched),
+            before=before_of(table, plan),
             kind=encoded.source.kind,
             persons=draft.persons,
             source=encoded.source.path,
@@ -397,49 +418,3 @@ def _read_by_value(policy: Policy) -> list[str]:
 def _without_means(policy: Policy) -> Policy:
     """Plain columns whose values are seen before groups are made."""
     return policy.model_copy(update={"plain": seen_before_groups(policy)})
-
-
-def _before(table: EncodedTable, plan: Plan) -> Before:
-    """How many stand out in the microdata."""
-    sizes = class_sizes(table.columns(), table.n)
-    k = plan.policy.k or 2
-    return Before(table.n, int((sizes == 1).sum()), k, int(sizes[sizes < k].sum()))
-
-
-def _method_used(plan: Plan, kept: Kept) -> MethodUsed:
-    outcome = kept.outcome
-    return MethodUsed(
-        plan.method.name,
-        plan.options.model_dump(),
-        plan.recoding,
-        plan.looked_at,
-        plan.method.drawn,
-        outcome.facts,
-        outcome.proof,
-    )
-
-
-def _risk_before(table: EncodedTable) -> dict[str, float]:
-    """What a prosecutor gets of the input, and how many records nobody else is like."""
-    sizes = class_sizes(table.columns(), table.n)
-    return {**risk_of(sizes), "unique_records": int(np.count_nonzero(sizes == 1))}
-
-
-def _exposed_in(published: Published, plan: Plan) -> tuple[str, ...]:
-    """What plain columns give away, as far as what is published tells."""
-    policy = plan.policy
-    return tuple(exposed_in_release(published.table, published.qi, policy, policy.k or 0))
-
-
-def _unprotected_in(published: Published, plan: Plan) -> tuple[str, ...]:
-    """Sensitive columns that no model is about, as far as what is published tells."""
-    if needs_sensitive(plan.models):
-        return ()
-    return tuple(unprotected(published.table, published.qi, plan.policy))
-
-
-def _suppression(plan: Plan, kept: Kept, records: int) -> Suppression | None:
-    """Outliers, where some were allowed."""
-    if plan.policy.max_suppressed is None:
-        return None
-    return Suppression(kept.suppressed, records, plan.policy.suppress_by)
