@@ -31,6 +31,7 @@ WIDTH = 80
 STAGES = {
     "read": "reading",
     "encode": "encoding",
+    "ranges": "dealing out",
     "partition": "grouping",
     "outliers": "outliers",
     "recode": "recoding",
