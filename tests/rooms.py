@@ -18,6 +18,7 @@ PICTURE = SOURCE.parents[1] / "docs" / "architecture.svg"
 
 LAYERS: list[dict[str, str]] = [
     {"cli": "the commands; thin: they call the rooms below"},
+    {"studio": "the same in a browser, on one's own machine"},
     {"report": "what a release promises, risks and loses, as a page; charts"},
     {
         "explore": "for those who choose: what is in a table, which hierarchy, which method",
@@ -31,7 +32,7 @@ LAYERS: list[dict[str, str]] = [
         "joining": "what several releases give away together",
     },
     {
-        "engines": "where the work is done: in memory for now",
+        "engines": "where the work is done: in memory, in files, in ranges of records",
         "release": "a finished release: table, loss, proof",
         "summary": "a release in words",
         "panel": "a release on a panel of a notebook",

@@ -28,7 +28,7 @@ from shoal.errors import PolicyError, did_you_mean, is_type_name, line_of_name, 
 from shoal.io.header import known_encoding
 from shoal.model_settings import ModelSettings
 from shoal.notation import check_notations
-from shoal.quantities import Number, Step, check_steps, seconds_of, share_of
+from shoal.quantities import Number, Step, bytes_of, check_steps, seconds_of, share_of
 from shoal.report_fields import check_fields
 from shoal.roles import ROLES, Reader, Rest, Roles, WeightAs, as_tuple, known_to
 from shoal.thresholds import check_kept, with_k_of_threshold
@@ -46,6 +46,7 @@ Layout = Literal["cells", "bounds"]
 RecodingName = Literal["generalise", "suppress"]
 SuppressBy = Literal["drop", "star"]
 Twins = Literal["fold", "distinct"]
+EngineName = Literal["auto", "memory", "duckdb"]
 
 SEED_BITS = 128
 """Of a seed: what the system draws for a run that is given none."""
@@ -121,6 +122,16 @@ class Policy(ModelSettings, Roles):
     layout: Layout = Field("cells", description="intervals in one cell, or as two columns")
     keep_order: bool = Field(False, description="keep the order of the input's rows")
     csv_safe: bool = Field(False, description="disarm cells a spreadsheet would run")
+
+    engine: EngineName = Field(
+        "auto", description="where the work is done: memory, duckdb; by the size of the table"
+    )
+    memory: str | None = Field(
+        None, description='memory that a run may take: "1GB"; by what the machine has free'
+    )
+    temp: str | None = Field(
+        None, description="folder for what does not fit into memory; beside the release"
+    )
 
     report: dict[str, str] = Field(
         default_factory=dict,
@@ -228,6 +239,13 @@ class Policy(ModelSettings, Roles):
     def _time_is_a_time(cls, value: Number | str | None) -> Number | str | None:
         if value is not None:
             seconds_of(value)
+        return value
+
+    @field_validator("memory")
+    @classmethod
+    def _memory_is_an_amount(cls, value: str | None) -> str | None:
+        if value is not None:
+            bytes_of(value)
         return value
 
     @field_validator("max_suppressed")
@@ -424,6 +442,7 @@ LAYOUTS: tuple[str, ...] = get_args(Layout)
 RECODINGS: tuple[str, ...] = get_args(RecodingName)
 RESTS: tuple[str, ...] = get_args(Rest)
 TWINS: tuple[str, ...] = get_args(Twins)
+ENGINE_NAMES: tuple[str, ...] = get_args(EngineName)
 WEIGHT_FORMS: tuple[str, ...] = get_args(WeightAs)
 SUPPRESSIONS: tuple[str, ...] = get_args(SuppressBy)
 # A dotted name takes memory by the square of its parts: a file of 200 kB took gigabytes.

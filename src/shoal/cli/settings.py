@@ -13,13 +13,14 @@ from shoal.effort import EFFORTS
 from shoal.errors import PolicyError
 from shoal.model_settings import MODEL_OPTIONS, ModelOption
 from shoal.notation import NOTATIONS
-from shoal.policy import KINDS, RECODINGS, SUPPRESSIONS, TWINS, WEIGHT_FORMS, Policy
+from shoal.policy import ENGINE_NAMES, KINDS, RECODINGS, SUPPRESSIONS, TWINS, WEIGHT_FORMS, Policy
 
 __all__ = [
     "attribute_options",
     "column_options",
     "effort_options",
     "encoding_option",
+    "engine_options",
     "model_options",
     "policy_from",
     "settings_from",
@@ -127,6 +128,20 @@ def effort_options(command: Command) -> Command:
             "--bound/--no-bound",
             default=None,
             help="Prove how far from the optimum it is. [any-time methods do]",
+        ),
+    )
+
+
+def engine_options(command: Command) -> Command:
+    """Where the work is done."""
+    return _with(
+        command,
+        click.option(
+            "--engine", type=click.Choice(ENGINE_NAMES), help="Where records are held. [auto]"
+        ),
+        click.option("--memory", metavar="1GB", help="Memory that the run may take."),
+        click.option(
+            "--temp", metavar="DIR", help="Folder for what does not fit into memory. [beside OUT]"
         ),
     )
 

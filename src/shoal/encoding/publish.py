@@ -26,7 +26,7 @@ from shoal.encoding.values import distinct_values
 from shoal.errors import PolicyError
 from shoal.policy import Policy
 
-__all__ = ["COUNT", "GROUP", "Published", "publish"]
+__all__ = ["COUNT", "GROUP", "Published", "publish", "with_nulls"]
 
 GROUP, COUNT = "group", "count"
 """Columns that a release in two tables adds."""
@@ -68,7 +68,7 @@ def _in_one_table(source: pa.Table, recoded: Sequence[RecodedColumn], policy: Po
     for name in source.column_names:
         if name in policy.identifier or name == policy.person:
             continue
-        unchanged = forms.get(name) or {name: _with_nulls(name, source.column(name), policy)}
+        unchanged = forms.get(name) or {name: with_nulls(name, source.column(name), policy)}
         for published, column in unchanged.items():
             if published in columns or (published != name and published in source.column_names):
                 raise PolicyError(
@@ -85,7 +85,7 @@ def _in_one_table(source: pa.Table, recoded: Sequence[RecodedColumn], policy: Po
     return Published(disarm(table) if policy.csv_safe else table, qi, rows)
 
 
-def _with_nulls(name: str, column: pa.ChunkedArray, policy: Policy) -> pa.ChunkedArray:
+def with_nulls(name: str, column: pa.ChunkedArray, policy: Policy) -> pa.ChunkedArray:
     """A column that is not recoded; what counts as missing is a null in every format.
 
     Written as text, NaN or a word for missing could not be told from a value.

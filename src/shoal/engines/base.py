@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -93,6 +94,15 @@ class Engine(ABC, Generic[Source, Table, Groups, Draft]):
             report(stage, done, total, loss)
 
         return noted
+
+    def accept(self, plan: Plan, target: Path | None) -> None:
+        """Refuse a plan that cannot be carried out here, before any data is read.
+
+        `target` is where the release will be written, if that is known.
+        """
+
+    def discard(self) -> None:
+        """Remove whatever the run has put down: it failed, or was stopped."""
 
     def start_clock(self, policy: Policy) -> None:
         """From now on the policy's time runs, if it has one."""
