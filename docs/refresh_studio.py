@@ -64,7 +64,9 @@ def walk(studio, width: int, dark: bool) -> None:
             page.select_option("select[name=method]", method)
             page.click("button.main")
             page.wait_for_selector(".run.running, .run.done")
-        page.wait_for_function("document.querySelectorAll('.run.done').length == 2", timeout=90_000)
+        page.wait_for_function(
+            "() => document.querySelectorAll('.run.done').length == 2", timeout=90_000
+        )
         page.click("button:has-text('Measure half')")
         page.wait_for_selector("polyline.line", timeout=90_000)
         page.click(".run >> nth=0 >> button:has-text('Choose')")
