@@ -17,8 +17,8 @@ from benchmarks.keeping import keep, tables_in
 
 PARTS = [
     *("compile", "first_use", "partition", "loss", "order", "best", "bounds", "suppression"),
-    *("readers", "attacks", "attacks_round", "minimality", "withstand", "clock"),
-    "end_to_end",
+    *("readers", "pooling", "attacks", "attacks_round", "minimality", "withstand", "clock"),
+    *("end_to_end", "scale"),
 ]
 
 
@@ -32,7 +32,8 @@ class Said(io.StringIO):
 
 
 def main() -> None:
-    chosen = [name for name in sys.argv[1:] if not name.startswith("-")] or PARTS
+    named = [name for name in sys.argv[1:] if not (name.startswith("-") or name.isdigit())]
+    chosen = named or PARTS
     for name in chosen:
         if name not in PARTS:
             raise SystemExit(f"benchmarks: expected one of {', '.join(PARTS)}; got {name}")

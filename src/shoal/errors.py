@@ -92,6 +92,11 @@ class PolicyError(ShoalError):
 class HierarchyError(ShoalError):
     """A hierarchy is not a tree, or does not cover the values of its column."""
 
+    def __init__(self, message: str = "", places: Sequence[int] = ()) -> None:
+        super().__init__(message)
+        self.places = tuple(places)
+        """Which of the values it was asked to cover it does not: their numbers, no texts."""
+
 
 class OutputError(ShoalError):
     """The release cannot be written where it was asked for."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from shoal.engines import get_engine
 from shoal.engines.base import Engine
+from shoal.engines.choosing import chosen
 from shoal.errors import ShoalWarning
 from shoal.plan import Plan
 from shoal.policy import Policy
@@ -20,20 +21,24 @@ __all__ = ["anonymize", "carry_out"]
 
 def anonymize(
     data: Any, policy: Policy | str | Path | None = None, *,
-    progress: Progress | bool | None = None, **settings: Any,
+    progress: Progress | bool | None = None, out: str | Path | None = None, **settings: Any,
 ) -> Release:  # fmt: skip
     """Turn microdata into a release that satisfies its models, or raise.
 
     Parameters
     ----------
     data
-        A pandas, Polars, PyArrow or DuckDB table, or the name of a file.
+        A pandas, Polars, PyArrow or DuckDB table, or the name of a file, of a folder of
+        CSV or Parquet files, or a pattern such as ``"people/*.parquet"``.
     policy
         A `Policy`, the name of a policy file, or nothing if `settings` say it all.
     progress
         Called as ``progress(stage, done, total)`` now and then; if it has a
         parameter ``loss``, with the loss so far of an any-time method, or None.
         True shows a bar, False nothing; by default there is one in a notebook.
+    out
+        Where the release is written, with its manifest and record, when it is verified. A
+        release that does not fit into memory should be told so: it is written once then.
     **settings
         Settings of `Policy` by name; they override the policy's own.
 
@@ -51,10 +56,15 @@ def anonymize(
     True
     """
     plan = Plan.of(Policy.of(policy, settings))  # what is wrong with it is said before the work
+    target = None if out is None else Path(out)
     if callable(progress):
-        return carry_out(plan, data, progress, stacklevel=3)
-    with watched(quiet=not (in_notebook() if progress is None else progress)) as report:
-        return carry_out(plan, data, report, stacklevel=3)
+        release = carry_out(plan, data, progress, target=target, stacklevel=3)
+    else:
+        with watched(quiet=not (in_notebook() if progress is None else progress)) as report:
+            release = carry_out(plan, data, report, target=target, stacklevel=3)
+    if target is not None:
+        release.write(target)
+    return release
 
 
 def carry_out(
@@ -63,15 +73,36 @@ def carry_out(
     progress: Progress | None = None,
     *,
     engine: Engine[Any, Any, Any, Any] | None = None,
+    target: Path | None = None,
     stacklevel: int = 2,
 ) -> Release:
-    """The release of microdata by a plan, by the usual engine; see `anonymize`."""
-    engine = engine or get_engine(report=reporting(progress))
+    """The release of microdata by a plan, to be written to a target; see `anonymize`.
+
+    An engine that is given is used as it is; else the plan's is, or one that suits the table.
+    """
+    if engine is None:
+        name, why = chosen(plan, data, target)
+        if why is not None:
+            warnings.warn(ShoalWarning(why), stacklevel=stacklevel)
+        engine = get_engine(name, reporting(progress))
+    try:
+        engine.accept(plan, target)
+        return _carried_out(engine, plan, data, stacklevel + 1)
+    except BaseException:
+        engine.discard()
+        raise
+
+
+def _carried_out(
+    engine: Engine[Any, Any, Any, Any], plan: Plan, data: Any, stacklevel: int
+) -> Release:
+    """The steps, one after the other."""
     microdata = engine.read(data, plan.policy)
     engine.start_clock(plan.policy)
     source, settled = engine.settle(microdata, plan.policy)
     decided = ("qi", "plain", "identifier", "notation")
     plan = plan.with_settings(**{name: getattr(settled, name) for name in decided})
+    source = engine.treat(source, plan.policy, plan.seed)
     table, plan = engine.coarsen(engine.encode(source, plan.policy), plan)
     decision = engine.decide(table, plan)
     plan = decision.plan

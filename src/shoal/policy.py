@@ -28,10 +28,11 @@ from shoal.errors import PolicyError, did_you_mean, is_type_name, line_of_name, 
 from shoal.io.header import known_encoding
 from shoal.model_settings import ModelSettings
 from shoal.notation import check_notations
-from shoal.quantities import Number, Step, check_steps, seconds_of, share_of
+from shoal.quantities import Number, Step, bytes_of, check_steps, seconds_of, share_of
 from shoal.report_fields import check_fields
 from shoal.roles import ROLES, Reader, Rest, Roles, WeightAs, as_tuple, known_to
 from shoal.thresholds import check_kept, with_k_of_threshold
+from shoal.treatments import check_treated, listed
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -45,6 +46,7 @@ Layout = Literal["cells", "bounds"]
 RecodingName = Literal["generalise", "suppress"]
 SuppressBy = Literal["drop", "star"]
 Twins = Literal["fold", "distinct"]
+EngineName = Literal["auto", "memory", "duckdb"]
 
 SEED_BITS = 128
 """Of a seed: what the system draws for a run that is given none."""
@@ -100,6 +102,10 @@ class Policy(ModelSettings, Roles):
         default_factory=dict,
         description="intervals begin and end on multiples of a number, or with a period of dates",
     )
+    treat: dict[str, tuple[str, ...]] = Field(
+        default_factory=dict,
+        description="plain and sensitive numbers: top, bottom, round, micro or noise",
+    )
     order: dict[str, tuple[str, ...]] = Field(
         default_factory=dict, description="values of an ordinal attribute, lowest first"
     )
@@ -116,6 +122,16 @@ class Policy(ModelSettings, Roles):
     layout: Layout = Field("cells", description="intervals in one cell, or as two columns")
     keep_order: bool = Field(False, description="keep the order of the input's rows")
     csv_safe: bool = Field(False, description="disarm cells a spreadsheet would run")
+
+    engine: EngineName = Field(
+        "auto", description="where the work is done: memory, duckdb; by the size of the table"
+    )
+    memory: str | None = Field(
+        None, description='memory that a run may take: "1GB"; by what the machine has free'
+    )
+    temp: str | None = Field(
+        None, description="folder for what does not fit into memory; beside the release"
+    )
 
     report: dict[str, str] = Field(
         default_factory=dict,
@@ -160,6 +176,13 @@ class Policy(ModelSettings, Roles):
         if isinstance(value, Mapping):
             return {n: (v,) if isinstance(v, str) else as_tuple(v) for n, v in value.items()}
         return value
+
+    @field_validator("treat", mode="before")
+    @classmethod
+    def _treatments_are_known(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        return {name: listed(texts) for name, texts in value.items()}
 
     @field_validator("base", mode="before")
     @classmethod
@@ -218,6 +241,13 @@ class Policy(ModelSettings, Roles):
             seconds_of(value)
         return value
 
+    @field_validator("memory")
+    @classmethod
+    def _memory_is_an_amount(cls, value: str | None) -> str | None:
+        if value is not None:
+            bytes_of(value)
+        return value
+
     @field_validator("max_suppressed")
     @classmethod
     def _some_records_are_kept(cls, value: Number | str | None) -> Number | str | None:
@@ -247,6 +277,7 @@ class Policy(ModelSettings, Roles):
         self.check_weights()
         self.check_exempt()
         self.check_pseudonyms()
+        check_treated(self)
         self._check_attributes()
         own = {f"k of reader {n!r}": r.k for n, r in self.reader.items()}
         check_kept(self.threshold, {**own, "collusion_k": self.collusion_k})
@@ -411,6 +442,7 @@ LAYOUTS: tuple[str, ...] = get_args(Layout)
 RECODINGS: tuple[str, ...] = get_args(RecodingName)
 RESTS: tuple[str, ...] = get_args(Rest)
 TWINS: tuple[str, ...] = get_args(Twins)
+ENGINE_NAMES: tuple[str, ...] = get_args(EngineName)
 WEIGHT_FORMS: tuple[str, ...] = get_args(WeightAs)
 SUPPRESSIONS: tuple[str, ...] = get_args(SuppressBy)
 # A dotted name takes memory by the square of its parts: a file of 200 kB took gigabytes.

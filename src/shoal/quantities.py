@@ -9,13 +9,16 @@ import re
 from collections.abc import Mapping
 from fractions import Fraction
 
-__all__ = ["PERIODS", "Number", "Step", "check_steps", "exact", "seconds_of", "share_of"]
+__all__ = [
+    "PERIODS", "Number", "Step", "bytes_of", "check_steps", "exact", "seconds_of", "share_of",
+]  # fmt: skip
 
 Number = int | float
 Step = int | float | str
 """What a column is rounded to: a number, or the name of a period."""
 
 SECONDS_IN = {"s": 1, "m": 60, "h": 3600}
+BYTES_IN = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MIB": 1 << 20, "GIB": 1 << 30}
 PERIODS = ("day", "month", "quarter", "year", "decade")
 
 
@@ -26,6 +29,15 @@ def seconds_of(value: Number | str) -> float:
     if not 0 < seconds < float("inf"):
         raise ValueError(f"expected a time such as 30s, 2m or 1.5h; got {value!r}")
     return seconds
+
+
+def bytes_of(value: str) -> int:
+    """``"400MB"``, ``"1.5GB"`` or ``"2GiB"`` in bytes."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([MGT]i?B)\s*", value, re.IGNORECASE)
+    size = int(float(found[1]) * BYTES_IN[found[2].upper()]) if found else 0
+    if not size:
+        raise ValueError(f"expected an amount of memory such as 400MB or 1.5GB; got {value!r}")
+    return size
 
 
 def share_of(value: Number | str) -> Fraction:

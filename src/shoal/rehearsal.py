@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from shoal.effort import DEFAULT_EFFORT, EFFORTS, time_factor
-from shoal.engines import DEFAULT, get_engine
+from shoal.engines import get_engine
+from shoal.engines.choosing import chosen
 from shoal.engines.memory.size import bytes_for, in_words
 from shoal.errors import InfeasibleError
 from shoal.models import check_eligible, largest_l, whole_histograms
@@ -84,9 +85,11 @@ def rehearse(
 ) -> Rehearsal:  # fmt: skip
     """Everything that `anonymize` decides before it groups records."""
     plan = Plan.of(Policy.of(policy, settings))
-    engine = get_engine(report=reporting(progress))
+    by, _ = chosen(plan, data, None)
+    engine = get_engine(report=reporting(progress))  # what is possible is looked at in memory
     source, settled = engine.settle(engine.read(data, plan.policy), plan.policy)
     plan = plan.with_settings(qi=settled.qi, plain=settled.plain, notation=settled.notation)
+    source = engine.treat(source, plan.policy, plan.seed)
     encoded = engine.encode(source, plan.policy)
     book = encoded.table.codebook
     people = book.records if book.persons is None else book.persons
@@ -109,7 +112,7 @@ def rehearse(
         effort=(plan.policy.effort or DEFAULT_EFFORT) if plan.searches else None,
         seconds=_seconds(plan, book.records),
         memory=bytes_for(book.records, source.table.num_columns),
-        engine=DEFAULT,
+        engine=by,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from shoal.cli.settings import (
     attribute_options,
     column_options,
     effort_options,
+    engine_options,
     model_options,
     policy_from,
     suppression_options,
@@ -80,6 +82,7 @@ FATES = {"drop": "left out", "plain": "published as is", "qi": "quasi-identifier
 @suppression_options
 @attribute_options
 @table_options
+@engine_options
 @click.option("--layout", type=click.Choice(LAYOUTS), help="Intervals as cells, or two columns.")
 @click.option("--seed", type=int, help="Seed: whoever knows it can replay the run. [secret]")
 @click.option("--keep-order", is_flag=True, help="Keep the input's row order (it can betray).")
@@ -109,7 +112,8 @@ def anonymize(
 ) -> None:
     """Turn the microdata in FILE into a verified release OUT.
 
-    FILE and OUT may be CSV (also .gz), Parquet, Arrow/Feather or JSON lines.
+    FILE and OUT may be CSV (also .gz), Parquet, Arrow/Feather or JSON lines;
+    FILE also a folder, or a quoted pattern, of CSV or Parquet files.
     Identifiers never reach the output. Every column needs a role; --rest says
     what becomes of those without one, --propose takes the roles that inspect
     finds, shows them and writes them as a policy beside the release.
@@ -133,7 +137,8 @@ def anonymize(
         return
 
     from shoal.io.paths import check_targets, manifest_path, record_path
-    from shoal.pipeline import anonymize as run
+    from shoal.pipeline import carry_out
+    from shoal.plan import Plan
     from shoal.release import files_asked_with
     from shoal.verification.manifest import load_manifest
     from shoal.verification.record import private_notices
@@ -146,18 +151,19 @@ def anonymize(
     with (
         warnings_as_notices(quiet) as warned,
         progress_bar(quiet) as report,
-        preparing(kernels_of(policy), report, quiet),
+        preparing(kernels_of(policy), report),
     ):
-        release = run(file, policy, progress=report)
-        release.write(
-            out,
-            proof,
-            lambda done, total: report("write", done, total),
-            record=secret,
-            keep_record=not no_record,
-            command=("shoal", *sys.argv[1:]),
-        )
-        keeps(out, proof, secret)
+        release = carry_out(Plan.of(policy), file, report, target=out)
+        with closing(release):
+            release.write(
+                out,
+                proof,
+                lambda done, total: report("write", done, total),
+                record=secret,
+                keep_record=not no_record,
+                command=("shoal", *sys.argv[1:]),
+            )
+            keeps(out, proof, secret)
     if proposal is not None and proposal.target is not None:
         proposal.write()
         keeps(proposal.target)
@@ -220,4 +226,5 @@ def _say_what_the_budget_bought(found: Budget | None) -> None:
     line = f"largest {name} found within a loss of {found.max_loss}: {name} = {found.level}"
     if found.next_loss is not None:
         line += f"; {name} = {found.level + 1} would lose {round(found.next_loss, 9):.4f}"
+        line += f" (a larger {name} might fit yet: the loss need not grow at every step)"
     click.echo(line)

@@ -13,13 +13,14 @@ from shoal.effort import EFFORTS
 from shoal.errors import PolicyError
 from shoal.model_settings import MODEL_OPTIONS, ModelOption
 from shoal.notation import NOTATIONS
-from shoal.policy import KINDS, RECODINGS, SUPPRESSIONS, TWINS, WEIGHT_FORMS, Policy
+from shoal.policy import ENGINE_NAMES, KINDS, RECODINGS, SUPPRESSIONS, TWINS, WEIGHT_FORMS, Policy
 
 __all__ = [
     "attribute_options",
     "column_options",
     "effort_options",
     "encoding_option",
+    "engine_options",
     "model_options",
     "policy_from",
     "settings_from",
@@ -131,6 +132,20 @@ def effort_options(command: Command) -> Command:
     )
 
 
+def engine_options(command: Command) -> Command:
+    """Where the work is done."""
+    return _with(
+        command,
+        click.option(
+            "--engine", type=click.Choice(ENGINE_NAMES), help="Where records are held. [auto]"
+        ),
+        click.option("--memory", metavar="1GB", help="Memory that the run may take."),
+        click.option(
+            "--temp", metavar="DIR", help="Folder for what does not fit into memory. [beside OUT]"
+        ),
+    )
+
+
 def suppression_options(command: Command) -> Command:
     """How many records may be given up as outliers, and what becomes of them."""
     return _with(
@@ -163,6 +178,11 @@ def attribute_options(command: Command) -> Command:
         ),
         _pairs("--round", "COLUMN=STEP", "Intervals on multiples of 5, or of a month."),
         _pairs("--weight", "COLUMN=NUMBER", "Weight in the loss."),
+        _pairs(
+            "--treat",
+            "COLUMN=HOW",
+            "Numbers that are no qi: top:99%, bottom:0, round:100, micro:5, noise:10%.",
+        ),
     )
 
 
@@ -300,7 +320,10 @@ def settings_from(options: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
     for name in ("kind", "hierarchy", "weight", "coarsen", "round", "option", "notation"):
         if name in given:
             given[name] = pairs(name, given[name])
-    given["exempt"] = lists("exempt", given.get("exempt", ()))
+    for name in ("exempt", "treat"):
+        given[name] = lists(name, given.get(name, ()))
+    if given["treat"]:
+        given["treat"] = {name: ",".join(texts) for name, texts in given["treat"].items()}
     given["reader"] = readers(given.get("reader", ()), given.pop("reader_k", ()))
     given["l"] = None if given.get("l") is None else diversity(given["l"])
     for name, option in MODEL_OPTIONS.items():

@@ -16,13 +16,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.encoding.codebook import SET
+from shoal.encoding.codebook import SET, Attribute
+from shoal.encoding.sketch import Sketch
 from shoal.encoding.table import EncodedTable
 from shoal.kernels.costs import attribute_losses
 from shoal.kernels.curve import MOST_BITS, keys_along
 from shoal.kernels.sorting import order_of_keys
 
-__all__ = ["Company", "arranged", "chain", "company", "profiles"]
+__all__ = [
+    "Company", "arranged", "arranged_by", "chain", "company", "profiles", "worth_arranging",
+]  # fmt: skip
 
 Floats = NDArray[np.float64]
 
@@ -41,33 +44,52 @@ CHAINED = 256
 def arranged(table: EncodedTable) -> EncodedTable:
     """The table with value sets that lie along [0, 1] by co-occurrence, where that lowers the loss.
 
+    The outcome does not depend on the order of the records.
+    """
+    if not worth_arranging(table.qi, table.n):
+        return table
+    sketch = Sketch(len(table.qi))
+    sketch.add(table.codes)
+    return replace(table, qi=arranged_by(sketch, table.qi, table.counts))
+
+
+def worth_arranging(attributes: Sequence[Attribute], records: int) -> bool:
+    """Whether there is a value set whose order can matter."""
+    return records >= 2 * RUN and len(attributes) > 1 and bool(_unordered(attributes))
+
+
+def arranged_by(
+    sketch: Sketch, attributes: Sequence[Attribute], counts: Sequence[NDArray[np.int64]]
+) -> tuple[Attribute, ...]:
+    """The attributes of a table, of which a sketch and the counts of all codes are known.
+
     One column after the other, the largest first, is tried on a sample of the
     records, its chain either way round: along a Hilbert curve cut into runs of
-    equal length. What does not lose less there stays in text order. The outcome
-    does not depend on the order of the records.
+    equal length. What does not lose less there stays in text order.
     """
-    unordered = [a for a, c in enumerate(table.qi) if c.form == SET and c.size > 2]
-    if not unordered or len(table.qi) == 1 or table.n < 2 * RUN:
-        return table
-    sample = table.take(sampled(table))
+    nothing = np.zeros((0, 0), dtype=np.int32)
+    sample = EncodedTable(tuple(attributes), sketch.sample(SAMPLE), (), nothing)
     companies = [
         company(codes, c.size, c.form != SET)
         for c, codes in zip(sample.qi, sample.codes, strict=True)
     ]
     trial = Trial(sample)
-    found = [c.coordinate for c in table.qi]
+    found = [c.coordinate for c in attributes]
     least = trial.loss(found)
-    for a in sorted(unordered, key=lambda a: (-table.qi[a].size, a)):
+    for a in sorted(_unordered(attributes), key=lambda a: (-attributes[a].size, a)):
         others = [known for b, known in enumerate(companies) if b != a]
-        order = chain(profiles(sample.codes[a], table.qi[a].size, others), table.counts[a])
+        order = chain(profiles(sample.codes[a], attributes[a].size, others), counts[a])
         for candidate in (order, order[::-1]):
             attempt = [*found]
             attempt[a] = _spread(candidate)
             loss = trial.loss(attempt)
             if loss < least:
                 found, least = attempt, loss
-    moved = (replace(c, coordinate=line) for c, line in zip(table.qi, found, strict=True))
-    return replace(table, qi=tuple(moved))
+    return tuple(replace(c, coordinate=line) for c, line in zip(attributes, found, strict=True))
+
+
+def _unordered(attributes: Sequence[Attribute]) -> list[int]:
+    return [a for a, c in enumerate(attributes) if c.form == SET and c.size > 2]
 
 
 def _spread(order: NDArray[np.int64]) -> Floats:
@@ -75,22 +97,6 @@ def _spread(order: NDArray[np.int64]) -> Floats:
     coordinate = np.empty(len(order))
     coordinate[order] = np.arange(len(order)) / (len(order) - 1)
     return coordinate
-
-
-def sampled(table: EncodedTable) -> NDArray[np.int64]:
-    """Up to `SAMPLE` records in proportion to the whole, whatever order they come in.
-
-    Equal records have equal hashes, so that every so-and-so-many-th along the
-    hashes takes its share of each of them.
-    """
-    mixed = np.zeros(table.n, dtype=np.uint64)
-    for codes in table.codes:
-        mixed += codes.astype(np.uint64) + np.uint64(1)
-        mixed *= np.uint64(0x9E3779B97F4A7C15)
-        mixed ^= mixed >> np.uint64(29)
-    order: NDArray[np.int64] = order_of_keys(mixed.reshape(1, -1))
-    size = min(SAMPLE, table.n)
-    return order.take(np.arange(size, dtype=np.int64) * table.n // size)
 
 
 class Company(NamedTuple):

@@ -56,7 +56,7 @@ from shoal.encoding.values import (
     sorted_by_text,
     with_missing,
 )
-from shoal.errors import InputError, PolicyError, ShoalWarning
+from shoal.errors import HierarchyError, InputError, PolicyError, ShoalWarning
 from shoal.hierarchy import Hierarchy, hierarchy_from_spec
 from shoal.policy import Kind, Policy
 from shoal.quantities import Step
@@ -210,8 +210,15 @@ def _with_hierarchy(
 ) -> tuple[Attribute, Codes]:
     texts = values.texts()
     spec = policy.hierarchy[name]
-    full = hierarchy_from_spec(spec, grown_of.texts(), column=name, base=policy.base)
-    tree = full.restrict(texts, column=name)
+    try:
+        full = hierarchy_from_spec(spec, grown_of.texts(), column=name, base=policy.base)
+        tree = full.restrict(texts, column=name)
+    except HierarchyError as error:
+        places = np.array(error.places, dtype=np.int64)
+        first = grown_of.first_record(places) if len(places) else None
+        if first is None:
+            raise
+        raise HierarchyError(f"{error}, first in record {first:,}") from None
     index = {text: i for i, text in enumerate(texts)}
     in_leaf_order = np.array([index[leaf] for leaf in tree.leaves], dtype=np.int64)
     # flat: every mix is the root, as if all values were far apart

@@ -24,7 +24,10 @@ from shoal.encoding.table import EncodedTable
 from shoal.encoding.values import distinct_values
 from shoal.policy import Policy
 
-__all__ = ["exposed", "exposed_in_release", "told", "unprotected"]
+__all__ = [
+    "exposed", "exposed_in_release", "known_by_class", "nearly_a_key", "shared_by_few", "told",
+    "unprotected",
+]  # fmt: skip
 
 Keyed = tuple[NDArray[np.int32], int]
 """Codes of a column and how many codes it has."""
@@ -41,7 +44,8 @@ SAMPLE = 20_000
 
 def exposed(source: pa.Table, table: EncodedTable, policy: Policy, k: int) -> list[str]:
     """One line for each way in which plain columns give people away; no cells."""
-    plain = {name: _keyed(source, name, policy) for name in policy.plain}
+    here = set(source.column_names)  # a comparison of methods leaves plain columns out
+    plain = {name: _keyed(source, name, policy) for name in policy.plain if name in here}
     return list(_lines(plain, _others(table), table.n, k))
 
 
@@ -71,12 +75,16 @@ def unprotected(published: pa.Table, qi: Sequence[str], policy: Policy) -> Itera
         pairs, pair_count = class_ids([(ids, count), (codes, size)], published.num_rows)
         values = np.bincount(ids[first_of_each(pairs, pair_count)], minlength=count)
         known = int(sizes[values == 1].sum())
-        if known == 0:
-            continue
-        yield (
-            f"no model is about sensitive column {name!r}: {known:,} of {published.num_rows:,} "
-            f"records are in classes with one {name}; ask for l-diversity (l), or another model"
-        )
+        if known:
+            yield known_by_class(name, known, published.num_rows)
+
+
+def known_by_class(name: str, known: int, records: int) -> str:
+    """What to say of a sensitive column without a model: so many records have it told."""
+    return (
+        f"no model is about sensitive column {name!r}: {known:,} of {records:,} "
+        f"records are in classes with one {name}; ask for l-diversity (l), or another model"
+    )
 
 
 def _keyed(source: pa.Table, name: str, policy: Policy) -> Keyed:
@@ -87,11 +95,8 @@ def _keyed(source: pa.Table, name: str, policy: Policy) -> Keyed:
 def _lines(plain: dict[str, Keyed], others: Sequence[Other], records: int, k: int) -> Iterator[str]:
     for name, keyed in plain.items():
         alone = _below(class_sizes([keyed], records), 2)
-        if alone >= NEARLY_UNIQUE * records:
-            yield (
-                f"plain column {name!r} is nearly a key: {_share(alone, records)} of the records "
-                "are unique by it; drop it, or make it a quasi-identifier"
-            )
+        if (line := nearly_a_key(name, alone, records)) is not None:
+            yield line
             continue
         for role, other, codes in others:
             if (share := told(keyed, codes)) is not None:
@@ -101,11 +106,26 @@ def _lines(plain: dict[str, Keyed], others: Sequence[Other], records: int, k: in
                 )
     few = _below(class_sizes(plain.values(), records), k) if plain and k > 1 else 0
     if few:
-        listed = ", ".join(repr(name) for name in plain)
-        yield (
-            f"plain columns break k = {k} for whoever knows them: {_share(few, records)} of the "
-            f"records share their values of {listed} with too few"
-        )
+        yield shared_by_few(list(plain), few, records, k)
+
+
+def nearly_a_key(name: str, alone: int, records: int) -> str | None:
+    """What to say of a plain column by which so many of the records are unique."""
+    if alone < NEARLY_UNIQUE * records:
+        return None
+    return (
+        f"plain column {name!r} is nearly a key: {_share(alone, records)} of the records "
+        "are unique by it; drop it, or make it a quasi-identifier"
+    )
+
+
+def shared_by_few(plain: Sequence[str], few: int, records: int, k: int) -> str:
+    """What to say where so many records share their plain values with fewer than k."""
+    listed = ", ".join(repr(name) for name in plain)
+    return (
+        f"plain columns break k = {k} for whoever knows them: {_share(few, records)} of the "
+        f"records share their values of {listed} with too few"
+    )
 
 
 def _others(table: EncodedTable) -> list[Other]:

@@ -17,7 +17,7 @@ from shoal.errors import PolicyError
 from shoal.notation import COMMA, plain
 from shoal.policy import Policy
 
-__all__ = ["AMBIGUOUS", "notation_of", "notations"]
+__all__ = ["AMBIGUOUS", "notation_of", "notations", "unclear"]
 
 AMBIGUOUS = "ambiguous"
 """Dates whose order of day and month no value tells."""
@@ -78,6 +78,15 @@ def _any(values: pa.Array, pattern: str) -> bool:
     return bool(pc.any(pc.match_substring_regex(values, pattern)).as_py())
 
 
+def unclear(name: str) -> PolicyError:
+    """What to ask where nothing tells the day from the month."""
+    return PolicyError(
+        f"column {name!r}: its dates can be read with the day or the month first, and no "
+        f"day is above 12; say --notation {name}=dd/mm/yyyy or {name}=mm/dd/yyyy (with "
+        f"its own marks), or --kind {name}=categorical"
+    )
+
+
 def notations(
     source: pa.Table, names: Iterable[str], policy: Policy, strict: bool = True
 ) -> dict[str, str]:
@@ -102,11 +111,7 @@ def notations(
         if told == AMBIGUOUS and not strict:
             continue
         if told == AMBIGUOUS:
-            raise PolicyError(
-                f"column {name!r}: its dates can be read with the day or the month first, and no "
-                f"day is above 12; say --notation {name}=dd/mm/yyyy or {name}=mm/dd/yyyy (with "
-                f"its own marks), or --kind {name}=categorical"
-            )
+            raise unclear(name)
         if told is not None:
             found[name] = told
     return found

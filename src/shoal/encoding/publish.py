@@ -18,13 +18,15 @@ from numpy.typing import NDArray
 from shoal.encoding.classes import class_ids
 from shoal.encoding.rebuild import rebuilt
 from shoal.encoding.recode import RecodedColumn, released_columns
+from shoal.encoding.row_order import ranks_of_column, sorted_rows
 from shoal.encoding.spreadsheet import disarm
 from shoal.encoding.table import Partition
+from shoal.encoding.treating import averaged
 from shoal.encoding.values import distinct_values
 from shoal.errors import PolicyError
 from shoal.policy import Policy
 
-__all__ = ["COUNT", "GROUP", "Published", "publish", "ranks_of_column"]
+__all__ = ["COUNT", "GROUP", "Published", "publish", "with_nulls"]
 
 GROUP, COUNT = "group", "count"
 """Columns that a release in two tables adds."""
@@ -66,7 +68,7 @@ def _in_one_table(source: pa.Table, recoded: Sequence[RecodedColumn], policy: Po
     for name in source.column_names:
         if name in policy.identifier or name == policy.person:
             continue
-        unchanged = forms.get(name) or {name: _with_nulls(name, source.column(name), policy)}
+        unchanged = forms.get(name) or {name: with_nulls(name, source.column(name), policy)}
         for published, column in unchanged.items():
             if published in columns or (published != name and published in source.column_names):
                 raise PolicyError(
@@ -74,7 +76,7 @@ def _in_one_table(source: pa.Table, recoded: Sequence[RecodedColumn], policy: Po
                 )
             columns[published] = column
     qi = tuple(published for name in policy.qi for published in forms[name])
-    table = pa.table(columns)
+    table = averaged(pa.table(columns), qi, policy)  # before rows are sorted by what they hold
     if policy.keep_order:
         rows = np.arange(source.num_rows, dtype=np.int64)
     else:
@@ -83,7 +85,7 @@ def _in_one_table(source: pa.Table, recoded: Sequence[RecodedColumn], policy: Po
     return Published(disarm(table) if policy.csv_safe else table, qi, rows)
 
 
-def _with_nulls(name: str, column: pa.ChunkedArray, policy: Policy) -> pa.ChunkedArray:
+def with_nulls(name: str, column: pa.ChunkedArray, policy: Policy) -> pa.ChunkedArray:
     """A column that is not recoded; what counts as missing is a null in every format.
 
     Written as text, NaN or a word for missing could not be told from a value.
@@ -190,33 +192,4 @@ def _canonical_order(table: pa.Table, qi: Sequence[str]) -> NDArray[np.int64]:
     class_rank[by_text] = np.arange(count)
     others = [name for name in table.column_names if name not in qi]
     keys = [(class_rank[ids], count), *(ranks_of_column(table.column(name)) for name in others)]
-    return _sorted_rows(keys)
-
-
-def ranks_of_column(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], int]:
-    """Rank of each value among the column's distinct values; missing is the lowest."""
-    array = column.combine_chunks()
-    if not pa.types.is_dictionary(array.type):
-        array = array.dictionary_encode()
-    in_order = np.asarray(pc.sort_indices(array.dictionary))
-    ranks = np.empty(len(in_order) + 1, dtype=np.int64)
-    ranks[in_order] = np.arange(1, len(in_order) + 1)
-    ranks[-1] = 0
-    codes = np.asarray(array.indices.cast(pa.int32()).fill_null(-1))
-    return ranks[codes], len(in_order) + 1
-
-
-def _sorted_rows(keys: list[tuple[NDArray[np.int64], int]]) -> NDArray[np.int64]:
-    """Rows in lexicographic order of the keys, packed into as few 64-bit words as possible."""
-    words: list[NDArray[np.int64]] = []
-    span = 0
-    for ranks, size in keys:
-        if span == 0 or span * size > 1 << 62:
-            words.append(ranks)
-            span = size
-        else:
-            words[-1] = words[-1] * size + ranks
-            span *= size
-    if len(words) == 1:
-        return np.argsort(words[0]).astype(np.int64, copy=False)
-    return np.asarray(np.lexsort(words[::-1]), dtype=np.int64)
+    return sorted_rows(keys)

@@ -31,6 +31,7 @@ __all__ = [
     "codes_reason",
     "distinct_values",
     "guess_kind",
+    "is_present",
     "kind_of",
     "parse_dates",
     "parse_numbers",
@@ -73,6 +74,10 @@ class Values:
         """Each value as it is published when unchanged."""
         return _texts(self.values)
 
+    def first_record(self, indices: NDArray[np.int64]) -> int | None:
+        """The first record, counted from 1, with one of these values; None: nobody knows."""
+        return None
+
 
 @dataclass(frozen=True, eq=False)
 class Distinct(Values):
@@ -80,6 +85,10 @@ class Distinct(Values):
 
     codes: NDArray[np.int32]
     """Index into `values` of each record; -1 where missing."""
+
+    def first_record(self, indices: NDArray[np.int64]) -> int | None:
+        """See `Values`."""
+        return int(np.argmax(np.isin(self.codes, indices))) + 1
 
     @classmethod
     def of(cls, codes: NDArray[np.int32], values: pa.Array) -> Distinct:
@@ -98,11 +107,11 @@ def distinct_values(
     array = column.unify_dictionaries().combine_chunks()
     codes = np.asarray(array.indices.cast(pa.int32()).fill_null(-1))
     dictionary = array.dictionary
-    found = _compact(codes, dictionary, _is_present(dictionary, missing))
+    found = _compact(codes, dictionary, is_present(dictionary, missing))
     return found if notation is None else replace(found, notation=notation)
 
 
-def _is_present(values: pa.Array, missing: tuple[str, ...]) -> NDArray[np.bool_]:
+def is_present(values: pa.Array, missing: tuple[str, ...]) -> NDArray[np.bool_]:
     present = values.is_valid()
     if pa.types.is_floating(values.type):
         present = pc.and_(present, pc.invert(pc.is_nan(values).fill_null(True)))
@@ -287,9 +296,8 @@ def _told(distinct: Values, indices: NDArray[np.int64]) -> str:
     """Some values as errors may tell them: by length, and by the first record that has one."""
     texts = distinct.texts()
     told = unknown([texts[i] for i in indices])
-    if not isinstance(distinct, Distinct):
-        return told
-    return f"{told}, first in record {int(np.argmax(np.isin(distinct.codes, indices))) + 1}"
+    first = distinct.first_record(indices)
+    return told if first is None else f"{told}, first in record {first:,}"
 
 
 def sorted_by_text(texts: list[str]) -> list[int]:

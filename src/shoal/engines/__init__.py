@@ -1,4 +1,4 @@
-"""Engines by name: what carries a release out, in memory for now."""
+"""Engines by name: what carries a release out, in memory or in files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT", "ENGINES", "get_engine"]
 
-ENGINES = {"memory": "shoal.engines.memory.engine:MemoryEngine"}
+ENGINES = {
+    "memory": "shoal.engines.memory.engine:MemoryEngine",
+    "duckdb": "shoal.engines.duckdb.engine:DuckDBEngine",
+}
 """Name to "module:class": importing the registry imports nothing else."""
 DEFAULT = "memory"
 

@@ -164,7 +164,8 @@ class Hierarchy:
         if strange:
             count = "1 value is" if len(strange) == 1 else f"{len(strange)} values are"
             raise HierarchyError(
-                f"column {column!r}: {count} not in hierarchy {self.source}: {unknown(strange)}"
+                f"column {column!r}: {count} not in hierarchy {self.source}: {unknown(strange)}",
+                [place for place, value in enumerate(values) if value in strange],
             )
         if not wanted:
             raise HierarchyError(f"column {column!r} has no values to put into {self.source}")

@@ -17,7 +17,7 @@ from shoal.errors import InputError, twice
 from shoal.io.header import UTF8
 from shoal.io.read import read_table
 
-__all__ = ["from_arrow", "to_arrow"]
+__all__ = ["from_arrow", "normalised", "to_arrow"]
 
 UNITS_A_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896
@@ -32,18 +32,18 @@ def to_arrow(
     `encoding` is that of a CSV file.
     """
     if isinstance(data, str | Path):
-        return _normalised(read_table(data, missing, encoding)), "pyarrow"
+        return normalised(read_table(data, missing, encoding)), "pyarrow"
     kind = type(data).__module__.split(".")[0].lstrip("_")
     if kind == "pandas":
-        return _normalised(_from_pandas(data)), kind
+        return normalised(_from_pandas(data)), kind
     if isinstance(data, pa.Table):
-        return _normalised(data), "pyarrow"
+        return normalised(data), "pyarrow"
     if not hasattr(data, "__arrow_c_stream__"):
         raise InputError(
             "data: expected a pandas, Polars, PyArrow or DuckDB table or a file name; "
             f"got {type(data).__name__}"
         )
-    return _normalised(pa.table(data)), kind
+    return normalised(pa.table(data)), kind
 
 
 def _from_pandas(frame: Any) -> pa.Table:
@@ -68,7 +68,7 @@ def _converts(column: Any) -> bool:
     return True
 
 
-def _normalised(table: pa.Table) -> pa.Table:
+def normalised(table: pa.Table) -> pa.Table:
     """One chunk a column, and only types that every later step can handle."""
     names = table.column_names
     _reject_duplicates(names)

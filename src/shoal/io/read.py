@@ -11,10 +11,9 @@ import codecs
 import csv
 import gzip
 import json
-import mmap
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,7 +36,10 @@ from shoal.io.header import (
     open_text,
 )
 
-__all__ = ["DELIMITERS", "FORMATS", "delimiter_of", "file_format", "format_ending", "read_table"]
+__all__ = [
+    "DELIMITERS", "FORMATS", "csv_batches", "csv_problem", "delimiter_of", "file_format",
+    "format_ending", "read_table",
+]  # fmt: skip
 
 FORMATS = {
     ".csv": "csv",
@@ -117,7 +119,7 @@ def read_table(
         raise InputError(f"{path}: broken gzip file; fetch or pack it again") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
-    _reject_duplicate_names(path, table.column_names)
+    _reject_duplicate_names(path, _names(path, table))
     if table.num_columns == 0:
         raise InputError(f"{path}: has no columns")
     return table
@@ -132,25 +134,48 @@ def _read_csv(path: Path, missing: tuple[str, ...], encoding: str = UTF8) -> pa.
     if bare:  # Arrow wants at least a line break
         return pa.table({name: pa.array([], TEXT) for name in names})
     try:
-        table = pa.csv.read_csv(
-            path,
-            read_options=pa.csv.ReadOptions(encoding=ARROWS_NAME.get(encoding, encoding)),
-            parse_options=pa.csv.ParseOptions(
-                delimiter=delimiter,
-                newlines_in_values=_has_quotes(path),
-                ignore_empty_lines=len(names) > 1,
-            ),
-            convert_options=pa.csv.ConvertOptions(
-                column_types=dict.fromkeys(names, TEXT),
-                null_values=list(missing),
-                strings_can_be_null=True,
-                quoted_strings_can_be_null=True,
-            ),
-        )
+        table = pa.csv.read_csv(path, **_csv_options(path, names, delimiter, missing, encoding))
     except (pa.ArrowInvalid, OSError, UnicodeError):
         # Arrow quotes the offending row in its message: never pass that on.
-        raise _csv_problem(path, delimiter, len(names), encoding) from None
+        raise csv_problem(path, delimiter, len(names), encoding) from None
     return table.unify_dictionaries().combine_chunks()
+
+
+def _csv_options(
+    path: Path, names: Sequence[str], delimiter: str, missing: tuple[str, ...], encoding: str
+) -> dict[str, Any]:
+    """How Arrow reads a CSV file: every cell as a text."""
+    return {
+        "read_options": pa.csv.ReadOptions(encoding=ARROWS_NAME.get(encoding, encoding)),
+        "parse_options": pa.csv.ParseOptions(
+            delimiter=delimiter,
+            newlines_in_values=_has_quotes(path),
+            ignore_empty_lines=len(names) > 1,
+        ),
+        "convert_options": pa.csv.ConvertOptions(
+            column_types=dict.fromkeys(names, TEXT),
+            null_values=list(missing),
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=True,
+        ),
+    }
+
+
+def csv_batches(
+    path: Path, missing: tuple[str, ...], encoding: str, columns: Sequence[str], block: int
+) -> Iterator[pa.RecordBatch]:
+    """The records of a CSV file, so many bytes of it at a time; some of its columns."""
+    names, delimiter, bare = csv_header(path, encoding)
+    if bare:
+        return
+    options = _csv_options(path, names, delimiter, missing, encoding)
+    options["read_options"].block_size = block
+    options["convert_options"].include_columns = list(columns)
+    try:
+        with pa.csv.open_csv(path, **options) as batches:
+            yield from batches
+    except (pa.ArrowInvalid, OSError, UnicodeError):
+        raise csv_problem(path, delimiter, len(names), encoding) from None
 
 
 def delimiter_of(path: Path | None, encoding: str = UTF8) -> str | None:
@@ -166,11 +191,11 @@ def _has_quotes(path: Path) -> bool:
     """Only a file with quotes can have line breaks inside cells, which cost reading speed."""
     if path.suffix.lower() == ".gz" or path.stat().st_size == 0:
         return True
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
-        return text.find(b'"') >= 0
+    with path.open("rb") as file:
+        return any(b'"' in block for block in iter(lambda: file.read(1 << 20), b""))
 
 
-def _csv_problem(path: Path, delimiter: str, columns: int, encoding: str) -> InputError:
+def csv_problem(path: Path, delimiter: str, columns: int, encoding: str) -> InputError:
     """Find the exact place of what stopped the fast reader, slowly."""
     return (
         _encoding_problem(path, encoding)
@@ -379,6 +404,13 @@ def _json_kind(value: Any) -> str | None:
 
 def _brief(error: Exception) -> str:
     return type(error).__name__
+
+
+def _names(path: Path, table: pa.Table) -> list[str]:
+    try:
+        return list(table.column_names)
+    except UnicodeDecodeError:  # Parquet and Arrow files carry any bytes
+        raise InputError(f"{path}: a column name is not UTF-8; is the file damaged?") from None
 
 
 def _reject_duplicate_names(path: Path, names: list[str]) -> None:

@@ -30,7 +30,10 @@ try:
 except ImportError:  # Windows: no lock, the rest works
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["all_or_none", "atomic_file", "partial_name", "remove_stale", "unfinished"]
+__all__ = [
+    "all_or_none", "atomic_file", "is_dead", "owner_mark", "partial_name", "remove_stale",
+    "unfinished",
+]  # fmt: skip
 
 SUFFIX = ".partial"
 
@@ -275,7 +278,12 @@ def unfinished(target: Path) -> bool:
 
 def partial_name(target: Path) -> str:
     """A name for an unfinished file that says who writes it."""
-    return f".{target.name}.{os.getpid():x}-{_started(os.getpid())}-{_host()}-{_token()}{SUFFIX}"
+    return f".{target.name}.{owner_mark()}{SUFFIX}"
+
+
+def owner_mark() -> str:
+    """What a temporary name ends with: which process it belongs to, and a word of its own."""
+    return f"{os.getpid():x}-{_started(os.getpid())}-{_host()}-{_token()}"
 
 
 def _token() -> str:
@@ -286,12 +294,12 @@ def remove_stale(target: Path) -> None:
     """Remove unfinished files of this target whose writers are dead."""
     with contextlib.suppress(OSError):
         for path in target.parent.iterdir():
-            if _is_partial(path, target) and _is_dead(path.name):
+            if _is_partial(path, target) and is_dead(path.name):
                 with contextlib.suppress(OSError):
                     path.unlink()
 
 
-def _is_dead(name: str) -> bool:
+def is_dead(name: str) -> bool:
     """Whether the process that a temporary name tells of was one of this machine and is gone."""
     try:
         pid, started, host, _ = name.removesuffix(SUFFIX).rpartition(".")[2].split("-")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import hashlib
 import io
@@ -19,9 +20,11 @@ import pyarrow.parquet
 
 from shoal.io.read import DELIMITERS, file_format, format_ending
 
-__all__ = ["decoded", "sha256_of", "write_table"]
+__all__ = ["Writer", "decoded", "sha256_of", "write_table"]
 
 BATCH_ROWS = 1 << 16
+GROUP_ROWS = 1 << 17
+"""Records of a row group of a Parquet file: what a reader must hold at once."""
 Report = Callable[[float, float], None]
 
 
@@ -76,6 +79,67 @@ def write_table(
         else:
             write(table, file, report)
     return file.digest.hexdigest()
+
+
+class Writer:
+    """A table written part by part: the same bytes as `write_table` gives of the whole.
+
+    CSV and Parquet only. `close` gives the SHA-256 of the file.
+    """
+
+    def __init__(self, path: Path, named: Path, delimiter: str | None = None) -> None:
+        self.file = _Hashed(path)
+        self.packed: Any = self.file
+        if named.suffix.lower() == ".gz":
+            self.packed = gzip.GzipFile("", "wb", compresslevel=6, fileobj=self.file, mtime=0)
+        self.delimiter = "\t" if format_ending(named) == ".tsv" else delimiter or ","
+        self.parquet = file_format(named) == "parquet"
+        self.pages: Any = None
+        self.waiting: pa.Table | None = None
+        self.begun = False
+
+    def write(self, table: pa.Table) -> None:
+        """The next records."""
+        if self.parquet:
+            table = decoded(table)
+            self.waiting = (
+                table if self.waiting is None else pa.concat_tables([self.waiting, table])
+            )
+            while self.waiting.num_rows >= GROUP_ROWS:
+                self._group(GROUP_ROWS)
+            return
+        if not self.begun:
+            header = self.delimiter.join(map(_header_name, table.column_names)) + "\n"
+            self.packed.write(header.encode())
+            self.begun = True
+        columns = [_escaped(column, self.delimiter) for column in table.columns]
+        for start in range(0, table.num_rows, BATCH_ROWS):
+            self.packed.write(_csv_batch(columns, self.delimiter, start))
+
+    def _group(self, rows: int) -> None:
+        assert self.waiting is not None
+        group = self.waiting.slice(0, rows).combine_chunks()
+        if self.pages is None:
+            out = pa.PythonFile(self.packed, "w")
+            self.pages = pa.parquet.ParquetWriter(out, group.schema, compression="zstd")
+        self.pages.write_table(group, row_group_size=GROUP_ROWS)
+        self.waiting = self.waiting.slice(rows)
+
+    def close(self) -> str:
+        """Write what is left; the SHA-256 of all."""
+        if self.waiting is not None and (self.waiting.num_rows or self.pages is None):
+            self._group(GROUP_ROWS)
+        if self.pages is not None:
+            self.pages.close()
+        if self.packed is not self.file:
+            self.packed.close()
+        self.file.close()
+        return self.file.digest.hexdigest()
+
+    def abandon(self) -> None:
+        """Close the file without a word."""
+        with contextlib.suppress(Exception):
+            self.file.close()
 
 
 def _write_csv(table: pa.Table, file: Any, report: Report, delimiter: str) -> None:
@@ -154,7 +218,8 @@ def _escape(text: str | None, delimiter: str = ",") -> str:
 
 
 def _write_parquet(table: pa.Table, file: Any, report: Report) -> None:
-    pa.parquet.write_table(decoded(table), pa.PythonFile(file, "w"), compression="zstd")
+    out = pa.PythonFile(file, "w")
+    pa.parquet.write_table(decoded(table), out, compression="zstd", row_group_size=GROUP_ROWS)
 
 
 def _write_arrow(table: pa.Table, file: Any, report: Report) -> None:

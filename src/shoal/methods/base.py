@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.errors import PolicyError
 from shoal.methods import get_method, methods_where
+from shoal.methods.curve import Course
 from shoal.methods.sparseness import hardly_repeats
 from shoal.models import View, needs_sensitive, union_closed, whole_table_only
 from shoal.models.base import Model
@@ -60,6 +61,10 @@ class Run:
     """How hard an any-time method searches; None: as it thinks best."""
     seconds: float | None = None
     """How long an any-time method may search; None: as its effort says."""
+    whole: int | None = None
+    """Where the table is a range of a longer one: the records of that. Efforts are shared out."""
+    course: Course | None = None
+    """Where the table is a range of a longer one: the curve along which that was cut."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +115,10 @@ class Method(ABC, Generic[OptionsT]):
     """Whether it is there to compare with: a baseline, or a paper's method to the letter."""
     stand_in: ClassVar[str | None] = "hilbert"
     """The quick method that takes its place where many trials are made; None: it is quick."""
+
+    by_range: ClassVar[int | None] = None
+    """Records of the ranges in which it groups a longer table, each by itself
+    (`shoal.engines.ranges`); None: it wants to see all records at once."""
 
     publishes_apart: ClassVar[bool] = False
     """Whether sensitive values go into a table of their own: it makes no groups of equal texts."""

@@ -141,6 +141,7 @@ class BSGI(Method[BSGIOptions]):
     options = BSGIOptions
     unique_groups = True
     default = True
+    by_range = 100_000
 
     def leaves_out(self, options: BSGIOptions) -> bool:
         """Where residual records are suppressed."""

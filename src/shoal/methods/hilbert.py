@@ -42,17 +42,21 @@ class Hilbert(Method[HilbertOptions]):
     )
     options = HilbertOptions
     stand_in = None
+    by_range = 250_000
 
     def run(
         self, table: EncodedTable, models: Sequence[Model], options: HilbertOptions, run: Run
     ) -> Outcome:
         """See `Method.run`."""
-        curve = drawn_curve(
-            table,
-            run.seed,
-            lambda curve, some: group_line(curve, some, models, options),
-            bits=options.bits,
-        )
+        if run.course is not None:
+            curve = run.course.through(table)
+        else:
+            curve = drawn_curve(
+                table,
+                run.seed,
+                lambda curve, some: group_line(curve, some, models, options),
+                bits=options.bits,
+            )
         run.progress(1, 2)
         partition = group_line(curve, table, models, options)
         run.progress(2, 2)

@@ -62,7 +62,7 @@ PSEUDONYMS = (
 )
 CHECKED = (
     *("identifier", "qi", "sensitive", "plain", "person", "reader", "collusion_k"),
-    *("exempt", "person_as", "notation", "weight_column", "weight_as"),
+    *("exempt", "person_as", "notation", "weight_column", "weight_as", "treat"),
     *MODEL_SETTINGS,
     "twins",
     "layout",
@@ -296,7 +296,8 @@ def _public_settings(policy: Policy) -> dict[str, Any]:
     nor a hash of it, against which guesses could be tried, is published.
     """
     settings = policy.settings()
-    settings.pop("seed", None)  # with it anybody could replay the run on guesses
+    for private in ("seed", "engine", "memory", "temp"):  # with the seed anybody could replay
+        settings.pop(private, None)  # the run on guesses; the others say nothing of the release
     for name in settings.get("hierarchy", {}):
         spec = policy.hierarchy[name]
         came = Path(spec).name if isinstance(spec, str) else next(iter(spec), "tree")

@@ -14,6 +14,7 @@ from shoal.encoding.recode import RecodedColumn, recode
 from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.errors import InfeasibleError, NotFoundError
 from shoal.methods.base import Outcome, Run
+from shoal.methods.curve import Course
 from shoal.methods.merging import merge_along
 from shoal.models import Model, check_eligible, union_closed, whole_table_only
 from shoal.plan import Plan
@@ -34,9 +35,16 @@ def partition(
 
 
 def partition_eligible(
-    table: EncodedTable, plan: Plan, report: Report = silent, limit: Limit = NO_LIMIT
+    table: EncodedTable,
+    plan: Plan,
+    report: Report = silent,
+    limit: Limit = NO_LIMIT,
+    part_of: tuple[int, Course] | None = None,
 ) -> Outcome:
-    """The same for a table that is known to satisfy the models as one class."""
+    """The same for a table that is known to satisfy the models as one class.
+
+    `part_of` are the records of the table that this one is a range of, and its curve.
+    """
 
     def watch(done: float, total: float, loss: float | None = None) -> None:
         report("partition", done, total, loss)
@@ -44,7 +52,7 @@ def partition_eligible(
     policy, seconds = plan.policy, plan.policy.seconds
     if seconds is not None and limit.given:
         seconds = limit.left
-    run = Run(plan.seed, watch, plan.readers, policy.effort, seconds)
+    run = Run(plan.seed, watch, plan.readers, policy.effort, seconds, *(part_of or (None, None)))
     try:
         outcome = plan.method.run(plan.seen(table), plan.models, plan.options, run)
     except (InfeasibleError, NotFoundError):

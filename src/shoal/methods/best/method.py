@@ -42,6 +42,8 @@ LEAST_STEPS, LEAST_SECONDS = 500, 1.0
 SET_UP = 1.0
 CURVES_SHARE = 0.3
 """Where a time is given: of what is left, the part that may go into finding near records."""
+LONGEST = 1_000_000
+"""Records for which the largest time of an effort was meant."""
 CURVE_STEP, FEWEST_CURVES = 0.08, 2
 """Microseconds a value of the table takes on each curve; curves at least."""
 
@@ -64,6 +66,7 @@ class Best(Method[BestOptions]):
     anytime = True
     default = True
     keeps_parts = True
+    by_range = 100_000
     always_looks = True  # records of equal quasi-identifiers lie in the order of their values
 
     def run(
@@ -108,12 +111,22 @@ def _by_effort(starts: Starts, searches: Sequence[Begin], run: Run) -> Searched:
             before = improver.steps
             if improver.searched:
                 improver.prepare(_curves(table, stage))
-                seconds = stage.seconds * time_factor(improver.searched)
+                seconds = stage.seconds * _factor(improver.searched, run.whole)
                 _improve(improver, _steps(improver, seconds), stage.rounds, run)
                 found = improver.partition()
             steps += improver.steps - before
     assert found is not None
     return name, found, steps
+
+
+def _factor(records: int, whole: int | None) -> float:
+    """How many times the usual time a search takes; a range's share of what the whole has.
+
+    A whole table that is longer than any in one piece has as much for each of its records.
+    """
+    if whole is None:
+        return time_factor(records)
+    return time_factor(whole) * max(1.0, whole / LONGEST) * records / whole
 
 
 def _by_time(

@@ -1,0 +1,72 @@
+"""Some records that stand for all, whatever order and batches they come in.
+
+Of the different rows of codes those with the smallest hashes are kept, with how often each
+occurs: a sketch of a table. Sketches of parts merge to that of the whole. A table with few
+different rows is kept in full.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shoal.encoding.table import Codes
+
+__all__ = ["ROWS", "Sketch"]
+
+ROWS = 65_536
+"""Different rows that are kept."""
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""Spreads neighbouring codes over all hashes (the golden ratio, as 64 bits)."""
+
+
+class Sketch:
+    """The different rows of smallest hash, each with the number of records that have it."""
+
+    def __init__(self, attributes: int, rows: int = ROWS) -> None:
+        self.rows = rows
+        self.hashes = np.zeros(0, dtype=np.uint64)
+        self.counts = np.zeros(0, dtype=np.int64)
+        self.codes = np.zeros((attributes, 0), dtype=np.int32)
+
+    def add(self, codes: Codes) -> None:
+        """Take in records: their codes, shape (attributes, n)."""
+        hashes = _hashes(codes)
+        if len(self.hashes) >= self.rows:  # no larger hash will ever be among the smallest
+            near = np.flatnonzero(hashes <= self.hashes[-1])
+            hashes, codes = hashes[near], codes[:, near]
+        if not len(hashes):
+            return
+        unique, first, counts = np.unique(hashes, return_index=True, return_counts=True)
+        self._merge(unique, counts.astype(np.int64), codes[:, first])
+
+    def merge(self, other: Sketch) -> None:
+        """Take in the records of another sketch."""
+        self._merge(other.hashes, other.counts, other.codes)
+
+    def _merge(self, hashes: NDArray[np.uint64], counts: NDArray[np.int64], codes: Codes) -> None:
+        unique, first, place = np.unique(
+            np.concatenate([self.hashes, hashes]), return_index=True, return_inverse=True
+        )
+        total = np.zeros(len(unique), dtype=np.int64)
+        np.add.at(total, place, np.concatenate([self.counts, counts]))
+        kept = slice(0, self.rows)
+        self.codes = np.concatenate([self.codes, codes], axis=1)[:, first[kept]]
+        self.hashes, self.counts = unique[kept], total[kept]
+
+    def sample(self, size: int) -> Codes:
+        """Up to so many records, of each row in proportion to its count, in order of the hashes."""
+        ends = np.cumsum(self.counts)
+        records = int(ends[-1])
+        size = min(size, records)
+        at = np.searchsorted(ends, np.arange(size, dtype=np.int64) * records // size, side="right")
+        return np.ascontiguousarray(self.codes[:, at])
+
+
+def _hashes(codes: Codes) -> NDArray[np.uint64]:
+    mixed = np.zeros(codes.shape[1], dtype=np.uint64)
+    for row in codes:
+        mixed += row.astype(np.uint64) + np.uint64(1)
+        mixed *= GOLDEN
+        mixed ^= mixed >> np.uint64(29)
+    return mixed

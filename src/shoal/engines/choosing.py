@@ -1,0 +1,42 @@
+"""Which engine does the work, where nobody says: memory, while the table fits into it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from shoal.engines.memory.size import SAFE, available, bytes_for, in_words
+from shoal.engines.ranges.which import wants_the_whole
+from shoal.errors import InputError
+from shoal.io.batches import Batches
+from shoal.io.read import file_format
+from shoal.plan import Plan
+from shoal.quantities import bytes_of
+
+__all__ = ["chosen"]
+
+
+def chosen(plan: Plan, data: Any, target: Path | None) -> tuple[str, str | None]:
+    """The engine of a run, and one line that says why it is not the usual one; else None."""
+    policy = plan.policy
+    if policy.engine != "auto":
+        return policy.engine, None
+    if not isinstance(data, str | Path):  # a table that is in memory already
+        return "memory", None
+    try:
+        source = Batches(data, policy.missing, policy.encoding)
+        if {file_format(file) for file in source.files} - {"csv", "parquet"}:
+            return "memory", None
+        records, columns = source.estimated_rows(), len(source.names)
+    except (InputError, OSError, UnicodeError):  # whoever reads it says what is wrong
+        return "memory", None
+    free = available()
+    budget = bytes_of(policy.memory) if policy.memory else None if free is None else SAFE * free
+    needed = bytes_for(records, columns)
+    if budget is None or needed <= budget:
+        return "memory", None
+    fits = f"about {records:,} records need {in_words(needed)}, more than {in_words(int(budget))}"
+    able = target is None or file_format(target) in {"csv", "parquet"}
+    if not able or policy.keep_order or wants_the_whole(plan) is not None:
+        return "memory", None  # which warns of its own memory
+    return "duckdb", f"engine duckdb: {fits}; records lie in files meanwhile"

@@ -1,0 +1,239 @@
+"""Does a written file satisfy its models? DuckDB groups it, and the models decide.
+
+Nothing is used but the file: its records are grouped by the released quasi-identifiers, and
+the sensitive values of every class are handed to the models, some classes at a time. Findings
+of parts merge to exactly that of the whole (`shoal.models.findings`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.encoding.exempt import exempt_codes
+from shoal.encoding.exposure import known_by_class, nearly_a_key, shared_by_few
+from shoal.encoding.folding import counted_values
+from shoal.encoding.spreadsheet import armed_column, disarmed
+from shoal.encoding.values import distinct_values, kind_of
+from shoal.errors import VerificationError
+from shoal.io.read import file_format
+from shoal.models import ClassHistograms, Model, histograms, known_sizes, needs_sensitive
+from shoal.policy import Policy
+from shoal.verification.check import check_classes
+from shoal.verification.result import Verification
+
+__all__ = ["Written", "connection"]
+
+CLASSES = 1 << 16
+"""Classes that are looked at together."""
+ONE_VALUE = "(min({0}) IS NOT DISTINCT FROM max({0}) AND count({0}) IN (0, count(*)))"
+A_RECORD = 60
+"""Bytes that DuckDB takes for a record while it groups, about."""
+
+
+class Column(NamedTuple):
+    """A sensitive column of the file: which code each of its texts has."""
+
+    name: str
+    codes: NDArray[np.int32]
+    """Code by number of the text; at last that of a null."""
+    like: ClassHistograms
+    """The whole column, as one class."""
+
+
+def connection(folder: Path, memory: int, threads: int) -> Any:
+    """A database in memory that spills into a folder."""
+    settings: dict[str, Any] = {
+        "memory_limit": f"{memory // 1_000_000}MB",
+        "threads": threads,
+        "temp_directory": str(folder),
+        "preserve_insertion_order": False,
+        "autoinstall_known_extensions": False,
+    }
+    return duckdb.connect(config=settings)
+
+
+class Written:
+    """A released file, looked at through SQL."""
+
+    def __init__(
+        self, con: Any, path: Path, names: Sequence[str], policy: Policy, delimiter: str | None
+    ) -> None:
+        self.con = con
+        self.policy = policy
+        self.relation = _relation(path, names, policy, delimiter)
+        self.known: dict[str, int] = {}
+        """Of sensitive columns without a model: records in classes with one value."""
+
+    def check(
+        self, qi: Sequence[str], models: Sequence[Model], records: int, memory: int
+    ) -> Verification:
+        """Check every model on the classes of the file."""
+        looked_at = self.policy.sensitive if needs_sensitive(models) else ()
+        columns = [self._column(number, name) for number, name in enumerate(looked_at)]
+        passes = max(1, -(-records * A_RECORD // memory)) if columns else 1
+        bare = () if columns else self.policy.sensitive
+        self.known = dict.fromkeys(bare, 0)
+        parts: list[Verification] = []
+        for number in range(passes):
+            some = f"WHERE hash({_listed(qi)}) % {passes} = {number}" if passes > 1 else ""
+            for batch in self._classes(qi, columns, bare, some):
+                parts.append(_part(batch, columns, models))
+                self._note(batch, bare)
+        found = Verification.merge(parts)
+        if found.records != records:
+            raise VerificationError(
+                f"the written file has {found.records:,} records; expected {records:,}"
+            )
+        return found
+
+    def _classes(
+        self, qi: Sequence[str], columns: Sequence[Column], bare: Sequence[str], some: str
+    ) -> Iterator[pa.RecordBatch]:
+        lists = [
+            f"list(coalesce(enum_code(CAST({_quoted(column.name)} AS VARCHAR)::texts{number})"
+            f"::INTEGER, {len(column.codes) - 1})) AS h{number}"
+            for number, column in enumerate(columns)
+        ]
+        ones = [
+            ONE_VALUE.format(_quoted(name)) + f" AS o{number}" for number, name in enumerate(bare)
+        ]
+        what = ", ".join(["count(*) AS n", *lists, *ones])
+        query = f"SELECT {what} FROM {self.relation} {some} GROUP BY {_listed(qi)}"
+        yield from _batches(self.con.sql(query), CLASSES)
+
+    def _column(self, number: int, name: str) -> Column:
+        """Texts of a sensitive column, numbered by DuckDB, and what they count as."""
+        column = _quoted(name)
+        found = _table(
+            self.con.sql(
+                f"SELECT {column} AS v, CAST({column} AS VARCHAR) AS t, count(*) AS n "
+                f"FROM {self.relation} GROUP BY ALL ORDER BY t NULLS LAST, v NULLS LAST"
+            )
+        )
+        values = found.column("v")
+        raw = armed_column(values) if self.policy.csv_safe else values
+        distinct = distinct_values(raw, self.policy.missing, self.policy.notation.get(name))
+        ranked, _ = counted_values(name, distinct, self.policy)
+        codes = ranked.code_of_value[distinct.codes]
+        texts = found.column("t").to_pylist()
+        null = texts and texts[-1] is None
+        there = texts[:-1] if null else texts
+        if len(set(there)) < len(there):
+            raise VerificationError(f"column {name!r}: different values have one text")
+        listed = ", ".join(_text(text) for text in there)
+        self.con.execute(f"CREATE OR REPLACE TYPE texts{number} AS ENUM ({listed})")
+        kind = kind_of(name, distinct, self.policy)
+        total = np.zeros(len(ranked.texts), dtype=np.int64)
+        np.add.at(total, codes, np.asarray(found.column("n")).astype(np.int64))
+        like = histograms(
+            np.zeros(len(codes), dtype=np.int64),
+            codes,
+            len(ranked.texts),
+            ordered=kind != "categorical",
+            numbers=ranked.numbers,
+            exempt=exempt_codes(name, distinct, ranked, self.policy),
+        )
+        own = codes if null else np.append(codes, 0)
+        return Column(name, own.astype(np.int32), replace(like, table=total))
+
+    def _note(self, batch: pa.RecordBatch, bare: Sequence[str]) -> None:
+        """Count records in classes with one value of a column that no model is about."""
+        sizes = np.asarray(batch.column(0)).astype(np.int64)
+        for place, name in enumerate(bare, start=1):
+            one = np.asarray(batch.column(place).fill_null(False))
+            self.known[name] += int(sizes[one].sum())
+
+    def unprotected(self, records: int) -> list[str]:
+        """As `shoal.encoding.exposure.unprotected`, of the file that was checked."""
+        return [known_by_class(n, known, records) for n, known in self.known.items() if known]
+
+    def exposed(self, records: int, k: int) -> Iterator[str]:
+        """Whether plain columns are nearly keys, or shared by few; counted in the file."""
+        plain = list(self.policy.plain)
+        for name in plain:
+            alone = self._sum(
+                f"SELECT count(*) AS n FROM {self.relation} GROUP BY {_quoted(name)} "
+                "HAVING count(*) = 1"
+            )
+            if line := nearly_a_key(name, alone, records):
+                yield line
+        if plain and k > 1:
+            few = self._sum(
+                f"SELECT count(*) AS n FROM {self.relation} GROUP BY {_listed(plain)} "
+                f"HAVING count(*) < {k}"
+            )
+            if few:
+                yield shared_by_few(plain, few, records, k)
+
+    def _sum(self, query: str) -> int:
+        found = self.con.execute(f"SELECT coalesce(sum(n), 0) FROM ({query})").fetchall()
+        return int(found[0][0])
+
+
+def _part(
+    batch: pa.RecordBatch, columns: Sequence[Column], models: Sequence[Model]
+) -> Verification:
+    """Models on some of the classes."""
+    sizes = np.asarray(batch.column(0)).astype(np.int64)
+    ids = np.repeat(np.arange(len(sizes)), sizes)
+    found = {}
+    for place, column in enumerate(columns, start=1):
+        texts = np.asarray(batch.column(place).flatten())
+        counted = histograms(
+            ids,
+            column.codes[texts],
+            column.like.domain,
+            ordered=column.like.ordered,
+            numbers=column.like.numbers,
+            exempt=column.like.exempt,
+        )
+        found[column.name] = replace(counted, table=column.like.table)
+    return Verification(tuple(check_classes(models, known_sizes(sizes), found)), sizes)
+
+
+def _relation(path: Path, names: Sequence[str], policy: Policy, delimiter: str | None) -> str:
+    """The file as SQL names it, with its columns as they are called in the policy."""
+    if file_format(path) == "parquet":
+        written = [disarmed(name) if policy.csv_safe else name for name in names]
+        pairs = zip(written, names, strict=True)
+        chosen = ", ".join(f"{_quoted(there)} AS {_quoted(here)}" for there, here in pairs)
+        return f"(SELECT {chosen} FROM read_parquet({_text(str(path))}))"
+    types = ", ".join(f"{_text(name)}: 'VARCHAR'" for name in names)
+    tabs = path.name.lower().removesuffix(".gz").endswith(".tsv")
+    between = "\t" if tabs else delimiter or ","
+    return (
+        f"read_csv({_text(str(path))}, columns = {{{types}}}, header = true, auto_detect = false, "
+        f"delim = {_text(between)}, quote = '\"', escape = '\"', nullstr = '', "
+        "max_line_size = 33554432)"
+    )
+
+
+def _table(relation: Any) -> pa.Table:
+    batches = list(_batches(relation, 1 << 20))
+    return pa.Table.from_batches(batches)
+
+
+def _batches(relation: Any, rows: int) -> Iterator[pa.RecordBatch]:
+    """What a query gives, in batches, by whatever name this DuckDB has for it."""
+    read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch
+    yield from read(rows)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(_quoted, names))

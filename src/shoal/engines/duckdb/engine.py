@@ -1,0 +1,415 @@
+"""The engine for tables that do not fit into memory.
+
+The input is read once, and staged as numbers in a private folder. Records are dealt out to
+ranges along a curve (`shoal.engines.ranges`), each is grouped and recoded in memory, the
+release is written in canonical order, and DuckDB groups what was written for the verification.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from shoal.bounds import Bound
+from shoal.encoding.noting import AMBIGUOUS, notation_of, unclear
+from shoal.encoding.rest import left_over, settled
+from shoal.engines.base import Decision, Engine, Measured
+from shoal.engines.duckdb.check import Written
+from shoal.engines.duckdb.publishing import (
+    Before,
+    Classes,
+    PublishedRange,
+    published_range,
+    write_file,
+)
+from shoal.engines.duckdb.spill import Pieces, Scattered, Spill, smallest_type
+from shoal.engines.duckdb.staging import Coded, Staged, coded, staged
+from shoal.engines.duckdb.stored import Room, StoredRelease, TableInFile, known_format
+from shoal.engines.memory.budget import best_l
+from shoal.engines.memory.size import available, bytes_for, in_words
+from shoal.engines.ranges.cutting import Borders, BucketCounts, course_of
+from shoal.engines.ranges.grouping import Ranges, facts_of, flow, group_range, grouped_whole
+from shoal.engines.ranges.which import range_size, wants_the_whole
+from shoal.errors import NotFoundError, PolicyError
+from shoal.io.batches import Batches
+from shoal.io.write import sha256_of
+from shoal.metrics.loss import LossSums
+from shoal.models import check_eligible
+from shoal.plan import Plan
+from shoal.policy import Policy
+from shoal.quantities import bytes_of
+from shoal.release import Before as StoodOut
+from shoal.release import MethodUsed, Release
+from shoal.verification.result import Verification
+
+__all__ = ["DuckDBEngine"]
+
+OURS = 700_000_000
+"""Of the memory of a run what is not the database's: the program, batches, a range or two."""
+LEAST = 160_000_000
+"""What the database gets at least."""
+SMALL = 1_000_000_000
+"""With less memory one thread works, and one range is in memory at a time."""
+ROOM = 64_000_000
+"""Bytes of dealt-out records that may wait in memory."""
+
+
+class Source(NamedTuple):
+    """The input, and after one pass what was staged of it."""
+
+    batches: Batches
+    rest: tuple[str, ...] = ()
+    stage: Staged | None = None
+
+
+class Grouped(NamedTuple):
+    """Records in groups, range by range: in files, with the classes they are released in."""
+
+    rows: list[tuple[Pieces, int]]
+    classes: Classes
+    loss: LossSums
+    before: Before
+    facts: dict[str, Any]
+    proof: str
+
+
+class Draft(NamedTuple):
+    """A written file that is not yet known to satisfy its models."""
+
+    path: Path
+    sha256: str
+    qi: tuple[str, ...]
+    names: list[str]
+    grouped: Grouped
+
+
+class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
+    """Records in files of a private folder, ranges of them in memory."""
+
+    name = "duckdb"
+    summary = "records in files, ranges of them in memory: tables larger than memory"
+
+    target: Path | None = None
+    """Where the release will go: it is written in that format."""
+
+    def accept(self, plan: Plan, target: Path | None) -> None:
+        """Refuse what cannot be promised out of memory, before the work starts."""
+        self.plan, self.target = plan, target
+        if reason := _refusal(plan, target):
+            raise PolicyError(f"engine duckdb: {reason}; or choose engine = memory")
+        policy = plan.policy
+        free = available() or 2 * SMALL
+        self.budget = bytes_of(policy.memory) if policy.memory else max(SMALL, free // 2)
+        self.workers = 1 if self.budget < SMALL else os.cpu_count() or 1
+        place = Path(policy.temp) if policy.temp else None if target is None else target.parent
+        memory = max(LEAST, self.budget - OURS)
+        self.room = Room(Spill(place), memory, self.workers)
+
+    def discard(self) -> None:
+        """Remove whatever lies in the folder of the run."""
+        if hasattr(self, "room"):
+            self.room.spill.remove()
+
+    def read(self, data: Any, policy: Policy) -> Source:
+        """Look at names and types; nothing is read yet."""
+        self.report("read", 0, 1)
+        self.path = Path(data) if isinstance(data, str | Path) else None
+        return Source(Batches(data, policy.missing, policy.encoding))
+
+    def settle(self, source: Source, policy: Policy) -> tuple[Source, Policy]:
+        """Ask about the columns, then read all records once."""
+        names = source.batches.names
+        complete, rest = settled(names, policy), left_over(names, policy)
+        left_out = {*complete.identifier, *(rest if policy.rest == "drop" else ())}
+        published = [name for name in names if name not in left_out]
+        if not complete.qi:
+            raise PolicyError("qi: expected at least one quasi-identifier; got none")
+        spill = self.room.spill
+        stage = staged(source.batches, published, complete, spill, self.report)
+        complete = complete.override(notation=_notations(stage, complete))
+        return source._replace(rest=rest, stage=stage), complete
+
+    def treat(self, source: Source, policy: Policy, seed: int) -> Source:
+        """Nothing: a policy that treats columns is refused before."""
+        return source
+
+    def encode(self, source: Source, policy: Policy) -> Coded:
+        """The codebook."""
+        self.report("encode", 0, 1)
+        self.source = source
+        assert source.stage is not None
+        sketched = source.stage.records > (self.plan.method.by_range or 0)
+        return coded(source.stage, policy, self.workers, sketched, self.report)
+
+    def coarsen(self, table: Coded, plan: Plan) -> tuple[Coded, Plan]:
+        """Levels are given."""
+        return table, plan
+
+    def decide(self, table: Coded, plan: Plan) -> Decision:
+        """The best l, and whether a release is possible."""
+        if plan.policy.l == "auto":
+            plan = plan.decided(l=best_l(table.book))
+        check_eligible(table.book, plan.models)
+        return Decision(plan)
+
+    def partition(self, table: Coded, decision: Decision) -> Grouped:
+        """Deal the records out to ranges; group and recode each."""
+        plan = decision.plan
+        ranges = self._ranges(table, plan)
+        scattered = self._scattered(table, ranges)
+        parts = 1 if ranges is None else len(ranges.sizes)
+        classes, rows = Classes(), list[tuple[Pieces, int]]()
+        losses, before, done = list[LossSums](), list[Before](), 0
+        facts: dict[str, Any] = {}
+        proof = ""
+
+        def work(part: int) -> tuple[PublishedRange, dict[str, Any], str]:
+            return self._one(table, plan, ranges, scattered.take(part))
+
+        for number, (part, told, proven) in enumerate(flow(work, range(parts), self.workers)):
+            pieces = Pieces(self.room.spill.file(f"rows-{number}.arrow"))
+            kind = smallest_type(len(part.sizes))
+            numbers = pa.table({"class": part.class_of.astype(kind)})
+            for name in part.rest.column_names:
+                numbers = numbers.append_column(name, part.rest.column(name))
+            pieces.append(*numbers.combine_chunks().to_batches())
+            rows.append((pieces, classes.add(part)))
+            losses.append(part.loss)
+            before.append(part.before)
+            facts, proof = told, proven
+            done += part.rest.num_rows
+            self.report("partition", done, table.records)
+        if ranges is not None:
+            facts, proof = facts_of(ranges, plan, list(plan.policy.qi)), ""
+        return Grouped(rows, classes, reduce(add, losses), reduce(add, before), facts, proof)
+
+    def _ranges(self, table: Coded, plan: Plan) -> Ranges | None:
+        """The plan of ranges; None where all records are one."""
+        size = range_size(plan, table.records)
+        if size is None:
+            return None
+        assert table.sketch is not None
+        book, spill = table.book, self.room.spill
+        course = course_of(plan, table.sketch, book.qi, book.counts)
+        values = sum(column.size for column in book.sensitive)
+        borders = Borders(course, table.sketch, table.records, size, values)
+        counts = BucketCounts(borders.buckets, book, plan.models)
+        done = 0
+        with spill.file("buckets").open("wb") as file:
+            for bucket, sensitive in table.scan(
+                lambda batch: (borders.of(table.codes(batch)), table.sensitive_codes(batch))
+            ):
+                counts.add(bucket, sensitive)
+                bucket.tofile(file)
+                done += len(bucket)
+                self.report("ranges", done, 2 * table.records)
+        ranges = Ranges.of(borders, counts, size)
+        self._check_room(ranges, table, plan)
+        return ranges
+
+    def _check_room(self, ranges: Ranges, table: Coded, plan: Plan) -> None:
+        """Refuse ranges that had to grow beyond what memory holds."""
+        longest = int(ranges.sizes.max())
+        needed = bytes_for(longest, len(table.stage.columns))
+        if longest > 4 * (plan.method.by_range or 1) and needed > self.budget:
+            asked = ", ".join(map(str, plan.models))
+            raise NotFoundError(
+                f"engine duckdb: no range of fewer than {longest:,} records satisfies {asked}, "
+                f"and that needs about {in_words(needed)}: give more memory, or a smaller l"
+            )
+
+    def _scattered(self, table: Coded, ranges: Ranges | None) -> Scattered:
+        """Records by their ranges, as codes, each range a file."""
+        parts = 1 if ranges is None else len(ranges.sizes)
+        scattered = Scattered(self.room.spill, "range", parts, ROOM)
+        types = [smallest_type(column.size) for column in table.book.qi]
+        others = [*table.policy.sensitive, *table.stage.plain]
+        sensitive = {
+            name: smallest_type(len(table.stage.values[name].counts))
+            for name in table.policy.sensitive
+        }
+
+        def work(batch: pa.RecordBatch) -> pa.RecordBatch:
+            codes = table.codes(batch)
+            arrays = {
+                f"{number}": pa.array(row.astype(kind))
+                for number, (row, kind) in enumerate(zip(codes, types, strict=True))
+            }
+            for name in others:
+                column = batch.column(name)
+                if name in sensitive:
+                    column = pa.array(np.asarray(column).astype(sensitive[name]))
+                arrays[f"={name}"] = column
+            return pa.RecordBatch.from_pydict(arrays)
+
+        done, file = 0, self.room.spill.file("buckets")
+        place = np.memmap(file, np.uint16, "r") if ranges is not None else None
+        for batch in table.scan(work):
+            rows = batch.num_rows
+            if ranges is None or place is None:
+                part = np.zeros(rows, dtype=np.int64)
+            else:
+                part = ranges.of_bucket[place[done : done + rows]]
+            scattered.add(batch, part)
+            done += rows
+            self.report("ranges", table.records + done, 2 * table.records)
+        scattered.flush()
+        table.stage.pieces.remove()
+        file.unlink(missing_ok=True)
+        return scattered
+
+    def _one(
+        self, table: Coded, plan: Plan, ranges: Ranges | None, batches: list[pa.RecordBatch]
+    ) -> tuple[PublishedRange, dict[str, Any], str]:
+        """Group and recode one range."""
+        rows = pa.Table.from_batches(batches).combine_chunks()
+        codes = np.empty((len(table.book.qi), rows.num_rows), dtype=np.int32)
+        for number, row in enumerate(codes):
+            row[:] = np.asarray(rows.column(f"{number}").combine_chunks())
+        kept = [name for name in rows.column_names if name.startswith("=")]
+        rest = rows.select(kept).rename_columns([name[1:] for name in kept])
+        if not kept:
+            rest = pa.table({"": pa.nulls(rows.num_rows)})
+        encoded = table.table(codes, rest)
+        if ranges is None:
+            outcome = grouped_whole(encoded, plan, self.report)
+        else:
+            outcome = group_range(encoded, plan, ranges.course, table.records)
+        published = published_range(
+            encoded, outcome, rest.select([n[1:] for n in kept]), plan.policy
+        )
+        return published._replace(rest=rest), outcome.facts, outcome.proof
+
+    def recode(self, table: Coded, groups: Grouped, plan: Plan) -> Draft:
+        """Write the release in canonical order, as it will be handed out."""
+        ending = "".join(_endings(self.target)) if self.target is not None else ".parquet"
+        path = self.room.spill.file(f"release{ending}")
+        target = (path, self.source.batches.delimiter)
+        digest, qi, names = write_file(
+            table, groups.rows, groups.classes, target, self.room.spill, self.report
+        )
+        return Draft(path, digest, qi, names, groups)
+
+    def verify(self, draft: Draft, plan: Plan) -> Verification:
+        """Check the written file."""
+        self.report("verify", 0, 1)
+        assert self.source.stage is not None
+        policy, records = plan.policy, self.source.stage.records
+        with self.room.connect() as con:
+            written = Written(con, draft.path, draft.names, policy, self.source.batches.delimiter)
+            found = written.check(draft.qi, plan.models, records, self.room.memory)
+            self.exposed = tuple(written.exposed(records, policy.k or 0))
+            self.unprotected = tuple(written.unprotected(records))
+        return found
+
+    def with_outliers(self, table: Coded, groups: Grouped, plan: Plan) -> Grouped | None:
+        """Nobody is left out."""
+        return None
+
+    def measure(
+        self, table: Coded, draft: Draft, verification: Verification, plan: Plan
+    ) -> Measured:
+        """What all ranges lost, in the classes of the whole."""
+        self.report("measure", 0, 1)
+        sizes = verification.class_sizes
+        sums = draft.grouped.loss
+        whole = LossSums(
+            sums.names, sums.weights, sums.lost, sums.records, sums.suppressed, sums.stars,
+            sums.starred_records, sums.released, len(sizes), int((sizes**2).sum()),
+        )  # fmt: skip
+        return Measured(whole.loss(), sizes)
+
+    def bound(self, table: Coded, draft: Draft, plan: Plan) -> Bound | None:
+        """None: a bound looks at all records."""
+        return None
+
+    def release(
+        self,
+        table: Coded,
+        draft: Draft,
+        verification: Verification,
+        measured: Measured,
+        bound: Bound | None,
+        decision: Decision,
+    ) -> Release:
+        """The release in its file, with everything that its manifest tells."""
+        plan, policy, found = decision.plan, decision.plan.policy, draft.grouped.before
+        k = policy.k or 2
+        records = table.records
+        path = self.path
+        one = path if path is not None and path.is_file() else None
+        return StoredRelease(
+            table=TableInFile(draft.path, draft.names, records, policy.csv_safe),
+            policy=policy,
+            models=plan.models,
+            qi=draft.qi,
+            loss=measured.loss,
+            verification=verification,
+            method=MethodUsed(
+                plan.method.name, plan.options.model_dump(), plan.recoding, plan.looked_at,
+                plan.method.drawn, draft.grouped.facts, draft.grouped.proof,
+            ),
+            class_sizes=measured.class_sizes,
+            kinds=table.book.kinds,
+            seed=plan.seed,
+            exposed=self.exposed,
+            unprotected=self.unprotected,
+            risk_before={
+                "highest": round(1 / found.smallest, 9),
+                "average": round(found.classes / records, 9),
+                "unique_records": found.unique,
+            },
+            before=StoodOut(records, found.unique, k, found.few),
+            rest=self.source.rest,
+            kind=self.source.batches.kind,
+            source=one,
+            source_sha256=None if one is None else sha256_of(one),
+            delimiter=self.source.batches.delimiter,
+            fingerprint=draft.sha256,
+            file=draft.path,
+            room=self.room,
+        )  # fmt: skip
+
+
+def _refusal(plan: Plan, target: Path | None) -> str | None:
+    """Why a plan cannot be carried out here."""
+    policy = plan.policy
+    if reason := wants_the_whole(plan):
+        return reason
+    if policy.keep_order:
+        return "rows are written in canonical order; leave out keep_order"
+    if policy.weight_as == "round":
+        return "weights are rounded in memory; round them in the input, or drop them"
+    if policy.bound:
+        return "a bound looks at all records at once; leave out bound"
+    if target is not None and not known_format(target):
+        return f"{target}: it writes CSV and Parquet"
+    return None
+
+
+def _endings(path: Path) -> list[str]:
+    return [suffix.lower() for suffix in path.suffixes[-2:]][-2 if path.suffix == ".gz" else -1 :]
+
+
+def _notations(stage: Staged, policy: Policy) -> dict[str, str]:
+    """How dates and numbers are written, told by all values of a column."""
+    found = {}
+    for name in (*policy.qi, *policy.sensitive):
+        if name in policy.notation:
+            found[name] = policy.notation[name]
+            continue
+        as_texts = policy.kind.get(name) in {"categorical", "ordinal"}
+        if as_texts or name in policy.order or name in policy.hierarchy:
+            continue
+        told = notation_of(stage.values[name].values(policy.missing, None).values)
+        if told == AMBIGUOUS:
+            raise unclear(name)
+        if told is not None:
+            found[name] = told
+    return found

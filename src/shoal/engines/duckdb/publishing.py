@@ -1,0 +1,250 @@
+"""Ranges into classes, and classes into the released file, in canonical order.
+
+The order is that of `shoal.encoding.publish`: by class, classes by their texts, then by the
+other published values. Classes of all ranges are ranked by their texts; records are dealt
+out to stretches of ranks, and every stretch is sorted and written by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.encoding.classes import class_ids, class_sizes, first_of_each
+from shoal.encoding.publish import with_nulls
+from shoal.encoding.recode import recode, released_columns
+from shoal.encoding.row_order import ranks_of_column, sorted_rows
+from shoal.encoding.spreadsheet import disarm, disarmed_names
+from shoal.encoding.table import EncodedTable
+from shoal.engines.duckdb.spill import Scattered, Spill
+from shoal.engines.duckdb.staging import Coded
+from shoal.engines.ranges.grouping import flow
+from shoal.errors import PolicyError
+from shoal.io.write import Writer
+from shoal.methods.base import Outcome
+from shoal.metrics.loss import LossSums, sums_of
+from shoal.policy import Policy
+from shoal.progress import Report
+
+__all__ = ["Before", "Classes", "PublishedRange", "published_range", "write_file"]
+
+STRETCH = 1 << 18
+"""Records that are sorted at once."""
+ROOM = 48_000_000
+"""Bytes of dealt-out records that may wait in memory."""
+
+
+class Before(NamedTuple):
+    """How many stood out in the input: records of equal quasi-identifiers are in one range."""
+
+    classes: int
+    smallest: int
+    unique: int
+    few: int
+
+    @classmethod
+    def of(cls, table: EncodedTable, k: int) -> Before:
+        sizes = class_sizes(table.columns(), table.n)
+        few = int(sizes[sizes < k].sum())
+        return cls(len(sizes), int(sizes.min()), int((sizes == 1).sum()), few)
+
+    def __add__(self, other: Any) -> Before:
+        return Before(
+            self.classes + other.classes,
+            min(self.smallest, other.smallest),
+            self.unique + other.unique,
+            self.few + other.few,
+        )
+
+
+class PublishedRange(NamedTuple):
+    """The records of a range as they will be released."""
+
+    columns: dict[str, pa.Array]
+    """Published quasi-identifiers of each class of the range."""
+    sizes: NDArray[np.int64]
+    class_of: NDArray[np.int64]
+    """Class of each record."""
+    rest: pa.Table
+    """What else is published of each record."""
+    loss: LossSums
+    before: Before
+
+
+def published_range(
+    table: EncodedTable, outcome: Outcome, rest: pa.Table, policy: Policy
+) -> PublishedRange:
+    """Recode one range. Groups of equal texts are one class."""
+    recoding = outcome.recoding
+    recoded = recode(table, recoding)
+    groups = recoding.partitions[0].groups
+    ids, count = class_ids([(c.text_of_group, len(c.texts)) for c in recoded], groups)
+    first = first_of_each(ids, count)
+    columns: dict[str, pa.Array] = {}
+    for column in recoded:
+        columns.update(released_columns([replace(column, groups=first)], policy.layout))
+    class_of = ids[recoded[0].groups]
+    sizes = np.bincount(class_of, minlength=count).astype(np.int64)
+    loss = sums_of(table, recoding, sizes, [column.starred() for column in recoded])
+    before = Before.of(table, policy.k or 2)
+    return PublishedRange(columns, sizes, class_of, rest, loss, before)
+
+
+class Classes:
+    """The classes of all ranges, which are ranked by what they publish."""
+
+    def __init__(self) -> None:
+        self.chunks: dict[str, list[pa.Array]] = {}
+        self.parts: list[NDArray[np.int64]] = []
+
+    def add(self, part: PublishedRange) -> int:
+        """Take in the classes of a range; gives the number of its first one."""
+        first = sum(map(len, self.parts))
+        for name, column in part.columns.items():
+            self.chunks.setdefault(name, []).append(column)
+        self.parts.append(part.sizes)
+        return first
+
+    def ranked(self) -> tuple[NDArray[np.int64], NDArray[np.int64], pa.Table]:
+        """Rank of each class; records of each rank; and what each rank publishes."""
+        sizes = np.concatenate(self.parts)
+        columns = {name: _joined(chunks) for name, chunks in self.chunks.items()}
+        keys = [ranks_of_column(pa.chunked_array([column])) for column in columns.values()]
+        order = sorted_rows(keys) if keys else np.arange(len(sizes))
+        new = np.zeros(len(sizes), dtype=bool)
+        new[0] = True
+        for ranks, _ in keys:
+            along = ranks[order]
+            new[1:] |= along[1:] != along[:-1]
+        rank = np.empty(len(sizes), dtype=np.int64)
+        rank[order] = np.cumsum(new) - 1
+        firsts = pa.array(order[new])
+        table = pa.table({name: column.take(firsts) for name, column in columns.items()})
+        records = np.zeros(table.num_rows, dtype=np.int64)
+        np.add.at(records, rank, sizes)
+        return rank, records, table
+
+
+def _joined(chunks: Sequence[pa.Array]) -> pa.Array:
+    if pa.types.is_dictionary(chunks[0].type):  # Arrow unifies no dictionaries with a null
+        chunks = [
+            chunk.dictionary_decode().dictionary_encode() if chunk.dictionary.null_count else chunk
+            for chunk in chunks
+        ]
+    whole = pa.chunked_array(chunks)
+    if pa.types.is_dictionary(whole.type):
+        whole = whole.unify_dictionaries()
+    joined = whole.combine_chunks()
+    return joined.chunk(0) if isinstance(joined, pa.ChunkedArray) else joined
+
+
+def write_file(
+    coded: Coded,
+    rows: Sequence[tuple[Any, int]],
+    classes: Classes,
+    target: tuple[Path, str | None],
+    spill: Spill,
+    report: Report,
+) -> tuple[str, tuple[str, ...], list[str]]:
+    """Write the release; gives its SHA-256, its quasi-identifiers and its columns.
+
+    Parameters
+    ----------
+    coded, classes
+        What the numbers in the rows stand for.
+    rows
+        The files of the ranges' records, each with the number of its first class.
+    target
+        The file to write, and what stands between its cells, if it is CSV.
+    spill, report
+        Where records may lie, and who is told how far it is.
+    """
+    rank, records, published = classes.ranked()
+    stretch = (np.cumsum(records) - records) // STRETCH
+    _, first, of_rank = np.unique(stretch, return_index=True, return_inverse=True)
+    scattered = Scattered(spill, "sorted", len(first), ROOM)
+    done = 0
+    for pieces, begin in rows:
+        for batch in pieces.read():
+            own = rank[np.asarray(batch.column("class")).astype(np.int64) + begin]
+            numbered = batch.set_column(0, "class", pa.array(own.astype(np.uint32)))
+            scattered.add(numbered, of_rank[own])
+            done += batch.num_rows
+            report("recode", done, coded.records)
+        pieces.remove()
+    scattered.flush()
+    layout = _Layout(coded, published)
+    writer = Writer(target[0], target[0], target[1])
+    try:
+        done = 0
+        for table in flow(
+            lambda part: layout.table(scattered.take(part)), range(len(first)), coded.workers
+        ):
+            writer.write(table)
+            done += table.num_rows
+            report("write", done, coded.records)
+        return writer.close(), layout.qi, layout.names
+    except BaseException:
+        writer.abandon()
+        raise
+
+
+class _Layout:
+    """Which columns are released, in which order and form."""
+
+    def __init__(self, coded: Coded, published: pa.Table) -> None:
+        self.coded = coded
+        self.published = published
+        self.policy = policy = coded.policy
+        self.forms = {name: _forms(name, published.column_names, policy) for name in policy.qi}
+        self.qi = tuple(form for name in policy.qi for form in self.forms[name])
+        self.names: list[str] = []
+        for name in coded.stage.columns:
+            for form in self.forms.get(name, [name]):
+                taken = form in self.names or (form != name and form in coded.stage.columns)
+                if taken:
+                    raise PolicyError(
+                        f"layout bounds: column {form!r} exists already; rename it in the input"
+                    )
+                self.names.append(form)
+
+    def table(self, batches: list[pa.RecordBatch]) -> pa.Table:
+        """Some ranks with all their records, sorted."""
+        rows = pa.Table.from_batches(batches).combine_chunks()
+        rank = np.asarray(rows.column("class").combine_chunks()).astype(np.int64)
+        others = dict(self._others(rows))
+        keys = [(rank - int(rank.min()), int(np.ptp(rank)) + 1)]
+        keys += [ranks_of_column(column) for column in others.values()]
+        order = sorted_rows(keys)
+        place, at = pa.array(order), pa.array(rank[order])
+        columns = {
+            name: others[name].take(place)
+            if name in others
+            else self.published.column(name).take(at)
+            for name in self.names
+        }
+        table = pa.table(columns)
+        return disarmed_names(disarm(table)) if self.policy.csv_safe else table
+
+    def _others(self, rows: pa.Table) -> Iterator[tuple[str, pa.ChunkedArray]]:
+        """Columns that are not recoded, in the order of the release."""
+        for name in self.coded.stage.columns:
+            if name in self.forms:
+                continue
+            column = rows.column(name)
+            if name in self.policy.sensitive:
+                numbers = np.asarray(column.combine_chunks())
+                column = pa.chunked_array([self.coded.sensitive_column(name, numbers)])
+            yield name, with_nulls(name, column, self.policy)
+
+
+def _forms(name: str, published: Sequence[str], policy: Policy) -> list[str]:
+    """What a quasi-identifier is called in the release."""
+    bounds = [f"{name}_min", f"{name}_max"]
+    return bounds if policy.layout == "bounds" and name not in published else [name]

@@ -1,0 +1,220 @@
+"""Records as numbers of their values in a file of ours, and what the numbers mean.
+
+The input is read once. `Staged` is what one pass gives; `Coded` adds the codebook, and reads
+the staged records again, as codes, as often as they are needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.encoding.codebook import Attribute, Codebook, SensitiveAttribute
+from shoal.encoding.cooccurrence import arranged_by, worth_arranging
+from shoal.encoding.encode import attribute_of, sensitive_of
+from shoal.encoding.marks import marks_of
+from shoal.encoding.sketch import Sketch
+from shoal.encoding.table import Codes, EncodedTable, stacked
+from shoal.engines.duckdb.profile import Growing
+from shoal.engines.duckdb.spill import Pieces, Spill, smallest_type
+from shoal.engines.ranges.grouping import flow
+from shoal.errors import InputError, ShoalError
+from shoal.io.batches import Batches
+from shoal.policy import Policy
+from shoal.progress import Report
+
+__all__ = ["Coded", "Staged", "coded", "staged"]
+
+
+class Staged(NamedTuple):
+    """What one pass over the input gives."""
+
+    columns: tuple[str, ...]
+    """Those that go out, in the input's order."""
+    values: dict[str, Growing]
+    """Distinct values of quasi-identifiers and sensitive columns."""
+    plain: tuple[str, ...]
+    types: dict[str, pa.DataType]
+    """Of plain columns."""
+    pieces: Pieces
+    records: int
+    files: tuple[tuple[str, int], ...]
+    """What was read, and how many records came before it."""
+
+
+def staged(
+    source: Batches, columns: Sequence[str], policy: Policy, spill: Spill, report: Report
+) -> Staged:
+    """Read the input once; every record becomes the numbers of its values."""
+    about = source.estimated_rows()
+    named = [*policy.qi, *policy.sensitive]
+    values = {name: Growing(name) for name in named}
+    plain = tuple(name for name in columns if name not in values)
+    pieces, records, files = Pieces(spill.file("staged.arrow")), 0, list[tuple[str, int]]()
+    types: dict[str, pa.DataType] = {}
+    for file, table in source.read(columns):
+        if not files or files[-1][0] != file:
+            files.append((file, records))
+        arrays = {}
+        for name in named:
+            numbers = values[name].numbers(table.column(name), records)
+            arrays[name] = pa.array(numbers.astype(smallest_type(len(values[name].counts))))
+        for name in plain:
+            arrays[name] = _decoded(table.column(name))
+            known = types.setdefault(name, arrays[name].type)
+            if known != arrays[name].type:
+                raise InputError(f"{file}: column {name!r} is of another type than before")
+        pieces.append(pa.RecordBatch.from_pydict(arrays))
+        records += table.num_rows
+        report("read", records, max(records, about))
+    if not records:
+        raise InputError("the table is empty: it has a header and no records")
+    return Staged(tuple(columns), values, plain, types, pieces, records, tuple(files))
+
+
+def _decoded(column: pa.ChunkedArray) -> pa.Array:
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    array = column.cast(kind).combine_chunks()
+    return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """The codebook, and where the records are."""
+
+    stage: Staged
+    policy: Policy
+    book: Codebook
+    code_of_number: dict[str, NDArray[np.int32]]
+    spelt: tuple[str, ...]
+    """Sensitive columns in which different values have one code."""
+    sketch: Sketch | None
+    workers: int
+
+    @property
+    def records(self) -> int:
+        return self.stage.records
+
+    def codes(self, batch: pa.RecordBatch) -> Codes:
+        """Codes of the quasi-identifiers of staged records."""
+        return _codes(batch, self.policy.qi, self.code_of_number)
+
+    def sensitive_codes(self, batch: pa.RecordBatch) -> Codes:
+        """Codes of their sensitive values."""
+        return _codes(batch, self.policy.sensitive, self.code_of_number)
+
+    def scan(self, work: Callable[[pa.RecordBatch], Any]) -> Iterator[Any]:
+        """What a function gives of all staged batches, in their order, on threads."""
+        return flow(work, self.stage.pieces.read(), self.workers)
+
+    def sensitive_column(self, name: str, numbers: NDArray[Any]) -> pa.Array:
+        """Cells of a sensitive column by the numbers of its values."""
+        values = self.stage.values[name].all_values()
+        place = numbers.astype(np.int64) - 1
+        index = pa.array(np.maximum(place, 0).astype(np.int32), mask=place < 0)
+        if not len(values):
+            return pa.nulls(len(numbers), values.type)
+        return pa.DictionaryArray.from_arrays(index, values)
+
+    def table(self, codes: Codes, rest: pa.Table) -> EncodedTable:
+        """Some records as methods see them: their codes, and their other columns."""
+        sensitive = stacked(
+            (
+                self.code_of_number[name][np.asarray(rest.column(name).combine_chunks())]
+                for name in self.policy.sensitive
+            ),
+            len(self.policy.sensitive),
+            rest.num_rows,
+        )
+        told = {}
+        for name in self.stage.columns:
+            if name in self.spelt:
+                numbers = np.asarray(rest.column(name).combine_chunks())
+                told[name] = self.sensitive_column(name, numbers)
+            elif name in self.stage.plain:
+                told[name] = rest.column(name)
+        marks = marks_of(pa.table(told), self.policy, self.spelt) if told else None
+        return EncodedTable(self.book.qi, codes, self.book.sensitive, sensitive, None, marks)
+
+
+def coded(stage: Staged, policy: Policy, workers: int, sketched: bool, report: Report) -> Coded:
+    """The codebook of a table that was staged; with a sketch of it, where one is wanted."""
+    numbers: dict[str, NDArray[np.int32]] = {}
+    try:
+        qi = [_explained(stage, name, policy, attribute_of, numbers) for name in policy.qi]
+        sensitive = [
+            _explained(stage, name, policy, sensitive_of, numbers) for name in policy.sensitive
+        ]
+    except ShoalError as error:
+        raise type(error)(_in_file(str(error), stage)) from None
+    counts = {
+        column.name: np.bincount(
+            numbers[column.name], weights=stage.values[column.name].counts, minlength=column.size
+        ).astype(np.int64)[: column.size]  # the code of a missing value, where none is, is beyond
+        for column in (*qi, *sensitive)
+    }
+    spelt = [
+        name for name in policy.sensitive if _merges(stage.values[name], numbers[name], policy)
+    ]
+    sketch = None
+    if sketched or worth_arranging(qi, stage.records):
+        sketch, done = Sketch(len(qi)), 0
+        for codes in flow(
+            lambda batch: _codes(batch, policy.qi, numbers), stage.pieces.read(), workers
+        ):
+            sketch.add(codes)
+            done += codes.shape[1]
+            report("encode", done, stage.records)
+        if worth_arranging(qi, stage.records):
+            qi = list(arranged_by(sketch, qi, [counts[name] for name in policy.qi]))
+    book = Codebook(
+        tuple(qi),
+        tuple(sensitive),
+        tuple(counts[name] for name in policy.qi),
+        tuple(counts[name] for name in policy.sensitive),
+        stage.records,
+    )
+    return Coded(stage, policy, book, numbers, tuple(spelt), sketch, workers)
+
+
+def _explained(
+    stage: Staged,
+    name: str,
+    policy: Policy,
+    explained: Callable[..., tuple[Any, NDArray[np.int32]]],
+    numbers: dict[str, NDArray[np.int32]],
+) -> Any:
+    """An attribute, and the code of each number of its values."""
+    growing = stage.values[name]
+    values = growing.values(policy.missing, policy.notation.get(name))
+    attribute: Attribute | SensitiveAttribute
+    attribute, code_of_value = explained(name, values, policy)
+    numbers[name] = growing.code_of_number(code_of_value, policy.missing)
+    return attribute
+
+
+def _merges(growing: Growing, codes: NDArray[np.int32], policy: Policy) -> bool:
+    present = codes[1:][growing.used(policy.missing)]
+    return len(np.unique(present)) < len(present)
+
+
+def _codes(
+    batch: pa.RecordBatch, names: Sequence[str], code_of_number: dict[str, NDArray[np.int32]]
+) -> Codes:
+    columns = (code_of_number[name][np.asarray(batch.column(name))] for name in names)
+    return stacked(columns, len(names), batch.num_rows)
+
+
+def _in_file(message: str, stage: Staged) -> str:
+    """A message that names a record of all, with the file of several that it is in."""
+    _, found, number = message.rpartition("first in record ")
+    if not found or len(stage.files) < 2 or not number.replace(",", "").isdigit():
+        return message
+    record = int(number.replace(",", ""))
+    name, before = next(f for f in reversed(stage.files) if f[1] < record)
+    return f"{message.removesuffix(number)}{record - before:,} of {name}"

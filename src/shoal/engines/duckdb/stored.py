@@ -1,0 +1,147 @@
+"""A release that lies in a file: verified there, and handed out by copying its bytes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from shoal.encoding.spreadsheet import armed_names
+from shoal.engines.duckdb.check import Written, connection
+from shoal.engines.duckdb.spill import Spill
+from shoal.errors import PolicyError, VerificationError
+from shoal.io.read import file_format, format_ending, read_table
+from shoal.io.write import sha256_of
+from shoal.release import Release
+from shoal.verification.result import Verification
+
+__all__ = ["Room", "StoredRelease", "TableInFile"]
+
+
+@dataclass(frozen=True)
+class Room:
+    """Where a run may spill, and how much memory its database may take."""
+
+    spill: Spill
+    memory: int
+    threads: int
+
+    def connect(self) -> Any:
+        """A database that spills into the folder of the run."""
+        return connection(self.spill.file("duckdb"), self.memory, self.threads)
+
+
+class TableInFile:
+    """The released table: its names at once, its cells when they are asked for."""
+
+    def __init__(self, path: Path, names: list[str], records: int, armed: bool) -> None:
+        self.path = path
+        self.column_names = names
+        self.num_rows = records
+        self.armed = armed
+        self._table: pa.Table | None = None
+
+    @property
+    def num_columns(self) -> int:
+        return len(self.column_names)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.loaded(), name)
+
+    def __len__(self) -> int:
+        return self.num_rows
+
+    def loaded(self) -> pa.Table:
+        """All of it, in memory."""
+        if self._table is None:
+            table = read_table(self.path)
+            self._table = armed_names(table) if self.armed else table
+        return self._table
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StoredRelease(Release):
+    """A release in a file of ours, which is gone when it is closed."""
+
+    file: Path = Path()
+    room: Room | None = None
+
+    @property
+    def stored(self) -> TableInFile:
+        assert isinstance(self.table, TableInFile)
+        return self.table
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """See `Release`."""
+        return self.stored.loaded().__arrow_c_stream__(requested_schema)
+
+    def verify(self) -> Verification:
+        """Check every model anew on the file."""
+        return self._checked(self.file)
+
+    def _checked(self, path: Path) -> Verification:
+        assert self.room is not None
+        with self.room.connect() as con:
+            names = self.stored.column_names
+            written = Written(con, path, names, self.policy, self.delimiter)
+            records = self.verification.records
+            return written.check(self.qi, self.models, records, self.room.memory)
+
+    def close(self) -> None:
+        """Remove what the run left in its folder."""
+        if self.room is not None:
+            self.room.spill.remove()
+
+    def _check_unchanged(self) -> None:
+        """What was verified is the file in our folder, and no other is copied."""
+        if not self.file.exists():
+            raise PolicyError("the release was closed; anonymize again, or write it before")
+
+    def _write_tables(
+        self,
+        target: Path,
+        apart: Path | None,
+        temporary: Mapping[Path, Path],
+        progress: Callable[[float, float], None] | None,
+    ) -> dict[str, Any]:
+        """Put the verified file in place."""
+        if format_ending(target) != format_ending(self.file) or (
+            target.suffix.lower() != self.file.suffix.lower()
+        ):
+            raise PolicyError(
+                f"{target}: the release was made as {self.file.suffix}; name it so, "
+                "or say out = ... when it is made"
+            )
+        _put(self.file, temporary[target])
+        if progress is not None:
+            progress(1, 1)
+        return {"file": target.name, "sha256": self.fingerprint}
+
+
+def _put(source: Path, target: Path) -> None:
+    """The same bytes under another name; a second name for them, where that can be."""
+    mode = target.stat().st_mode if target.exists() else None
+    target.unlink(missing_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+        if sha256_of(target) != sha256_of(source):
+            raise VerificationError(f"{target}: is not what was verified; write it again") from None
+    if mode is None:
+        mask = os.umask(0)
+        os.umask(mask)
+        mode = 0o666 & ~mask
+    target.chmod(mode & 0o777)
+
+
+def known_format(path: Path) -> bool:
+    """Whether a release can be written under this name part by part."""
+    return file_format(path) in {"csv", "parquet"}

@@ -1,0 +1,157 @@
+"""A table as a stream of Arrow batches: of files, folders of them, or of a table in memory."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from shoal.errors import InputError, twice
+from shoal.io.frames import normalised, to_arrow
+from shoal.io.header import UTF8, csv_header, known_encoding
+from shoal.io.read import csv_batches, delimiter_of, file_format, read_table
+
+__all__ = ["Batches", "files_of", "is_several", "joined"]
+
+BLOCK = 4 << 20
+"""Bytes of a CSV file that are read at once."""
+ROWS = 1 << 17
+"""Records of a batch, of any other source."""
+PATTERN = frozenset("*?[")
+
+
+def is_several(data: Any) -> bool:
+    """Whether data are named by a folder or a pattern, not by one file."""
+    if not isinstance(data, str | Path):
+        return False
+    return Path(data).is_dir() or (not Path(data).exists() and bool(PATTERN & set(str(data))))
+
+
+def files_of(data: str | Path) -> list[Path]:
+    """The files that a name stands for: itself, those of a folder, or of a pattern."""
+    path = Path(data)
+    if not is_several(data):
+        return [path]
+    named = (
+        path.iterdir() if path.is_dir() else map(Path, glob.glob(str(data)))  # noqa: PTH207
+    )
+    files = sorted(file for file in named if file.is_file() and _is_data(file))
+    if not files:
+        raise InputError(f"{data}: no CSV or Parquet files there")
+    return files
+
+
+def _is_data(path: Path) -> bool:
+    """Not what systems put beside data: ``_SUCCESS``, ``.crc``, manifests and records."""
+    if path.name.startswith((".", "_")):
+        return False
+    try:
+        return file_format(path) in {"csv", "parquet"}
+    except InputError:
+        return False
+
+
+def joined(tables: Sequence[pa.Table], files: Sequence[Path]) -> pa.Table:
+    """The tables of several files as one."""
+    for table, file in zip(tables, files, strict=True):
+        if table.schema != tables[0].schema:
+            raise InputError(f"{file}: has other columns, or of other types, than {files[0]}")
+    return pa.concat_tables(tables)
+
+
+class Batches:
+    """Records that can be read once and again, a batch at a time."""
+
+    def __init__(self, data: Any, missing: tuple[str, ...], encoding: str = UTF8) -> None:
+        self.missing = missing
+        self.encoding = known_encoding(encoding)
+        self.kind = "pyarrow"
+        self.table: pa.Table | None = None
+        self.files: list[Path] = []
+        if isinstance(data, str | Path):
+            self.files = files_of(data)
+            self.names = self._names_in_files()
+        else:
+            self.table, self.kind = to_arrow(data, missing, encoding)
+            self.names = self.table.column_names
+        one = self.files[0] if self.files else None
+        self.delimiter = delimiter_of(one, encoding) if one is not None else None
+
+    def _names_in_files(self) -> list[str]:
+        """The columns, which must be those of every file."""
+        first: list[str] = []
+        for file in self.files:
+            names = _names(file, self.missing, self.encoding)
+            if problem := twice(names):
+                raise InputError(f"{file}: {problem}")
+            first = first or names
+            if names != first:
+                raise InputError(f"{file}: has other columns than {self.files[0]}")
+        return first
+
+    def read(self, columns: Sequence[str]) -> Iterator[tuple[str, pa.Table]]:
+        """Batches of some columns, each with the name of what it is read from."""
+        if self.table is not None:
+            for start in range(0, self.table.num_rows, ROWS):
+                yield "", self.table.select(columns).slice(start, ROWS)
+            return
+        for file in self.files:
+            for batch in self._read_file(file, columns):
+                if batch.num_rows:
+                    yield str(file), normalised(pa.Table.from_batches([batch]).select(columns))
+
+    def _read_file(self, file: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        known = file_format(file)
+        if known == "csv":
+            yield from csv_batches(file, self.missing, self.encoding, columns, BLOCK)
+        elif known == "parquet":
+            try:
+                with pa.parquet.ParquetFile(file, read_dictionary=_texts(file, columns)) as pages:
+                    yield from pages.iter_batches(ROWS, columns=list(columns))
+            except (pa.ArrowException, OSError) as error:
+                kind = type(error).__name__
+                raise InputError(f"{file}: not a readable Parquet file ({kind})") from None
+        else:
+            yield from read_table(file, self.missing).select(columns).to_batches(ROWS)
+
+    def estimated_rows(self) -> int:
+        """About how many records there are, without reading all of them."""
+        if self.table is not None:
+            return int(self.table.num_rows)
+        return sum(_rows(file) for file in self.files)
+
+
+def _names(file: Path, missing: tuple[str, ...], encoding: str) -> list[str]:
+    known = file_format(file)
+    if not file.exists():
+        raise InputError(f"{file}: no such file")
+    if known == "csv":
+        return csv_header(file, encoding).names
+    if known == "parquet":
+        try:
+            return list(pa.parquet.read_schema(file).names)
+        except (pa.ArrowException, OSError) as error:
+            kind = type(error).__name__
+            raise InputError(f"{file}: not a readable Parquet file ({kind})") from None
+    return list(read_table(file, missing).column_names)
+
+
+def _texts(file: Path, columns: Sequence[str]) -> list[str]:
+    """Columns of texts, which are read as numbers of their distinct values."""
+    schema = pa.parquet.read_schema(file)
+    return [name for name in columns if pa.types.is_string(schema.field(name).type)]
+
+
+def _rows(file: Path) -> int:
+    """Records of a file: of Parquet as it says, of others by the length of its first lines."""
+    if file_format(file) == "parquet":
+        return int(pa.parquet.read_metadata(file).num_rows)
+    with file.open("rb") as content:
+        head = content.read(1 << 16)
+    packed = 5 if file.suffix.lower() == ".gz" else 1  # texts shrink to a fifth, about
+    lines = max(1, head.count(b"\n")) if packed == 1 else max(1, len(head) // 20)
+    return int(file.stat().st_size * packed * lines / max(1, len(head)))
