@@ -3,10 +3,16 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo wheel test test-all system lint smoke fuzz bench papers clean
+.PHONY: demo studio wheel test test-all system lint smoke fuzz bench papers clean
 
 demo: $(VENV)/.installed
 	$(BIN)/shoal demo
+
+# The whole job in a browser, on the demo's table.
+studio: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet "shoal[studio,report]"
+	@[ -f shoal-demo/people.csv ] || $(BIN)/shoal demo --quiet
+	$(BIN)/shoal studio shoal-demo/people.csv
 
 # A wheel with compiled kernels in it, for these levels of processors; others compile as before.
 LEVELS ?= x86-64-v3,x86-64-v2
@@ -60,6 +66,7 @@ $(VENV)/.created:
 # A wheel of `make wheel` has its kernels compiled; one for another Python is passed over.
 $(VENV)/.installed: $(VENV)/.created pyproject.toml
 	$(BIN)/python -m pip install --quiet dist/shoal-*.whl 2>/dev/null || $(BIN)/python -m pip install --quiet -e .
+	$(BIN)/python -m pip install --quiet "shoal[studio]"
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.created pyproject.toml

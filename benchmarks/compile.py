@@ -1,4 +1,4 @@
-"""What compiling costs, kernel by kernel: all that `shoal demo` and a default release need.
+"""What compiling costs, kernel by kernel: all that the demo's release by `best` needs.
 
 Each way of compiling runs in a process and with a cache of its own. Seconds are CPU seconds
 of a kernel without those that are compiled for it; only totals of one run are compared.
@@ -40,13 +40,13 @@ class Table(Watcher):
         row[1] += spent[1] - self.inside.pop()
         self.inside[-1] += spent[1]
 
-import shoal.warm
-shoal.warm.WORTH_A_PROCESS = 10**9  # all in this process, which counts
-sys.argv = ["shoal", "demo", "--quiet", "--out", sys.argv[1]]
-from shoal.cli import cli
+# Not by `shoal demo`, which on an empty cache takes the quickest method and helpers.
+from pathlib import Path
+from shoal.cli.demo import make
+from shoal.progress import silent
 began = time.process_time()
 with Table() as table:
-    cli.main(standalone_mode=False)
+    make(Path(sys.argv[1]), silent)
 run = time.process_time() - began
 print(json.dumps({"kernels": table.found, "compiling": table.inside[0], "run": run}))
 """

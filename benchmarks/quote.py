@@ -89,9 +89,9 @@ def worked_out(source: str) -> float:
     how, _, rest = source.partition(" ")
     several = {"low": min, "high": max}.get(how)
     over, _, under = (rest if several else source).partition(" / ")
-    numbers = values(over)
+    numbers = [_first_number(each) for each in values(over)]
     if under:
-        below = values(under)
+        below = [_first_number(each) for each in values(under)]
         if len(below) == 1:
             below = below * len(numbers)
         numbers = [a / b for a, b in zip(numbers, below, strict=True)]
@@ -102,7 +102,15 @@ def worked_out(source: str) -> float:
     return float(numbers[0])
 
 
-def values(source: str) -> list[float]:
+def _first_number(cell: float | str) -> float:
+    """The number that a cell begins with: 0.0239 of ``0.0239 = 0.715 x (23.9 s)``."""
+    found = re.match(r"[\d.,]+", str(cell)) if isinstance(cell, str) else None
+    if isinstance(cell, str) and not found:
+        raise QuoteError(f"{cell!r} does not begin with a number")
+    return float(found[0].replace(",", "")) if found else float(cell)
+
+
+def values(source: str) -> list[Any]:
     """The numbers of a source whose last part may name several."""
     parent, _, last = source.rpartition("/")
     span = re.fullmatch(r"(\d+)-(\d+)", last)

@@ -18,14 +18,13 @@ PICTURE = SOURCE.parents[1] / "docs" / "architecture.svg"
 
 LAYERS: list[dict[str, str]] = [
     {"cli": "the commands; thin: they call the rooms below"},
-    {"report": "charts of what was found"},
+    {"studio": "the same in a browser, on one's own machine"},
+    {"report": "what a release promises, risks and loses, as a page; charts"},
     {
         "explore": "for those who choose: what is in a table, which hierarchy, which method",
         "attacks": "what attackers get, beside guessing and a control",
         "risks": "how likely somebody is picked out, before and after",
     },
-    {"report": "what a release promises, risks and loses, as a page; charts"},
-    {"explore": "for those who choose: what is in a table, which hierarchy, which method"},
     {
         "pipeline": "anonymize(): the flow on one screen",
         "rehearsal": "what a run would do",
@@ -69,6 +68,7 @@ LAYERS: list[dict[str, str]] = [
         "thresholds": "risks that are tolerated, and the k of each",
         "naming": "what names of columns say",
         "notation": "how dates and numbers are written",
+        "treatments": "what is done to plain numbers",
         "quantities": "times, shares and steps as they are written",
         "effort": "what an effort spends",
         "clock": "until when work may go on",

@@ -60,6 +60,15 @@ def test_a_time_is_for_the_level_that_was_found(people):
     assert release.verification.class_sizes.min() >= release.policy.k > 2
 
 
+def test_the_screen_promises_no_more_than_was_found(people, tmp_path):
+    write_table(people, tmp_path / "people.csv")
+    asked = ["--qi", ",".join(QI), "--rest", "drop", "--max-loss", "0.1", "--method", "mondrian"]
+    done = command("anonymize", tmp_path / "people.csv", "-o", tmp_path / "out.csv", *asked)
+    assert done.code == 0
+    assert "largest k found within a loss of 0.1" in done.out
+    assert "a larger k might fit yet" in done.out
+
+
 def test_other_models_stay_and_l_can_be_searched(people):
     release = shoal.anonymize(
         people,

@@ -341,3 +341,9 @@ def test_queries_are_the_same_for_every_release(census):
     table = encode(census, package.Policy.parse(**SETTINGS, k=2))
     whole = Recoding.single(Partition.whole(table.n), 3)
     assert count_queries(table, whole, seed=3) == count_queries(table, whole, seed=3)
+
+
+def test_plain_columns_and_treated_ones_are_no_obstacle(census):
+    asked = {"qi": ["age", "gender"], "sensitive": "occupation", "plain": ["salary"]}
+    found = package.compare(census, ["hilbert"], k=[5], **asked, treat={"salary": "top:90%"})
+    assert [row.ok for row in found.rows] == [True]

@@ -235,6 +235,7 @@ REFUSED = [
     ({"k": 2, "keep_order": True}, "keep_order"),
     ({"method": "best", "k": 2, "time": "5s"}, "effort"),
     ({"k": 2, "bound": True}, "bound"),
+    ({"k": 2, "treat": {"id": ["round:10"]}, "plain": ["id"]}, "treat"),
 ]
 
 

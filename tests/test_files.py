@@ -372,3 +372,14 @@ def test_gzip_holds_neither_time_nor_name(tmp_path: Path) -> None:
 def test_unknown_ending() -> None:
     with pytest.raises(InputError, match=r"\.parquet"):
         shoal.anonymize(arrow(), **SETTINGS, rest="plain").write("out.xls")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_a_column_name_that_is_not_utf_8_is_an_error_in_one_line(
+    tmp_path: Path, ending: str
+) -> None:
+    path = tmp_path / f"odd.{ending}"
+    write_table(pa.table({"wardwardward": [1, 2, 3]}), path)
+    path.write_bytes(path.read_bytes().replace(b"wardwardward", b"w\xecrdwardward"))
+    with pytest.raises(InputError, match=r"a column name is not UTF-8|not a readable"):
+        read_table(path)

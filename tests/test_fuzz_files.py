@@ -223,3 +223,11 @@ def one_case(draw: random.Random, folder: Path) -> str:
 def test_damaged_files() -> None:
     met = fuzz(one_case)
     assert all(outcome.split()[1] in "01235" for outcome in met), met
+
+
+def test_a_null_byte_in_a_name_of_the_policy_is_one_line(tmp_path: Path) -> None:
+    policy = tmp_path / "policy.toml"
+    policy.write_text(POLICY.replace('"place.csv"', '"pl\\u0000ace.csv"'), encoding="utf-8")
+    done = shoal("anonymize", valid() / "in.csv", "-o", tmp_path / "out.csv", "--policy", policy)
+    assert done.code == 2
+    assert "null byte" in done.err

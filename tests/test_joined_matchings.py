@@ -281,6 +281,13 @@ def test_other_readings_can_be_refuted_only(reading: str) -> None:
     assert (result.ok, result.verdict) == (True, "not refuted")
 
 
+def test_where_l_alone_is_promised_k_follows_from_it() -> None:
+    people = shoal.datasets.census(300)
+    asked = {"qi": ["age", "gender"], "sensitive": "occupation", "rest": "drop", "l": 3}
+    result = join_check([shoal.anonymize(people, method=m, **asked) for m in ("hilbert", "bsgi")])
+    assert result.views[0].k == 3
+
+
 def test_records_that_find_no_partner_are_strangers() -> None:
     """Every row meets one of the other release, but two of them the same one."""
     one = pa.table({"a": ["1", "2", "[3,4]"]})

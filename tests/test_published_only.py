@@ -184,6 +184,25 @@ def test_who_is_kept_is_grouped_as_if_there_were_no_others(method: str) -> None:
     assert len(found) == 1
 
 
+@pytest.mark.parametrize(("method", "most"), [("mondrian", 0.12), ("hilbert", 0.1), ("bsgi", 0.1)])
+def test_the_level_within_a_budget_of_loss_tells_nothing_of_who_was_dropped(
+    method: str, most: float
+) -> None:
+    """On the scale of all records, k grew with the age of the one who is not in the release."""
+    found = set()
+    for age in (200, 500, 950):
+        release = shoal.anonymize(
+            census_with(age).slice(0, 200), qi=CENSUS["qi"], rest="drop", method=method,
+            max_loss=most, max_suppressed="3%", seed=3,
+        )  # fmt: skip
+        assert release.suppressed is not None
+        assert release.suppressed.records == 1
+        assert release.budget is not None
+        assert max(release.loss.gcp, release.budget.loss) <= most
+        found.add(json.dumps([release.table.to_pydict(), release.manifest]))
+    assert len(found) == 1
+
+
 @pytest.mark.parametrize("method", ["mondrian", "tds"])
 def test_the_release_of_those_who_are_kept_is_the_same(method: str) -> None:
     asked = {**CENSUS, "k": 5, "l": 2, "method": method}

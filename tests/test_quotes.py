@@ -85,6 +85,16 @@ class TestMarks:
         assert "| a | 0.25 | 0.5 |" in panel and "**Figure 2, t**" in panel
         assert quote.quoted(panel) == panel
 
+    def test_a_cell_of_text_counts_by_the_number_it_begins_with(self, monkeypatch):
+        rows = [["hilbert", "0.0335 (0.1 s)"], ["best", "0.0201 = 0.6 x (24 s)"], ["none", "-"]]
+        printed = {"by effort": {"head": ["method", "k = 5"], "form": "", "rows": rows}}
+        monkeypatch.setattr(quote, "results", lambda name: printed)
+        one, other = (f"best/by effort/{name}/k = 5" for name in ("best", "hilbert"))
+        assert quote.worked_out(one) == 0.0201
+        assert quote.worked_out(f"{one} / {other}") == pytest.approx(0.6)
+        with pytest.raises(quote.QuoteError, match="does not begin with a number"):
+            quote.worked_out("best/by effort/none/k = 5")
+
     def test_a_mark_that_names_nothing_is_an_error(self):
         with pytest.raises(quote.QuoteError, match="'best' is missing"):
             quote.quoted("1<!-- = fig/Figure 2/lines/best/5 -->")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from shoal.joining import join_check
     from shoal.pipeline import anonymize
     from shoal.policy import Policy
-    from shoal.recipient import query
+    from shoal.recipient import expand, pool, query
     from shoal.release import Release
     from shoal.risks import risk
     from shoal.verification.files import verify
@@ -40,8 +40,10 @@ __all__ = [
     "compare",
     "datasets",
     "errors",
+    "expand",
     "inspect",
     "join_check",
+    "pool",
     "query",
     "risk",
     "verify",
@@ -55,8 +57,10 @@ _HOMES = {
     "anonymize": "shoal.pipeline",
     "attack": "shoal.attacks",
     "compare": "shoal.explore.compare",
+    "expand": "shoal.recipient",
     "inspect": "shoal.explore.inspection",
     "join_check": "shoal.joining",
+    "pool": "shoal.recipient",
     "query": "shoal.recipient",
     "risk": "shoal.risks",
     "verify": "shoal.verification.files",

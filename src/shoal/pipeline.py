@@ -72,14 +72,19 @@ def carry_out(
     data: Any,
     progress: Progress | None = None,
     *,
+    engine: Engine[Any, Any, Any, Any] | None = None,
     target: Path | None = None,
     stacklevel: int = 2,
 ) -> Release:
-    """The release of microdata by a plan, to be written to a target; see `anonymize`."""
-    name, why = chosen(plan, data, target)
-    if why is not None:
-        warnings.warn(ShoalWarning(why), stacklevel=stacklevel)
-    engine = get_engine(name, reporting(progress))
+    """The release of microdata by a plan, to be written to a target; see `anonymize`.
+
+    An engine that is given is used as it is; else the plan's is, or one that suits the table.
+    """
+    if engine is None:
+        name, why = chosen(plan, data, target)
+        if why is not None:
+            warnings.warn(ShoalWarning(why), stacklevel=stacklevel)
+        engine = get_engine(name, reporting(progress))
     try:
         engine.accept(plan, target)
         return _carried_out(engine, plan, data, stacklevel + 1)
@@ -97,6 +102,7 @@ def _carried_out(
     source, settled = engine.settle(microdata, plan.policy)
     decided = ("qi", "plain", "identifier", "notation")
     plan = plan.with_settings(**{name: getattr(settled, name) for name in decided})
+    source = engine.treat(source, plan.policy, plan.seed)
     table, plan = engine.coarsen(engine.encode(source, plan.policy), plan)
     decision = engine.decide(table, plan)
     plan = decision.plan

@@ -21,6 +21,7 @@ from shoal.methods import default_for, get_method, methods_where
 from shoal.methods.base import QI_ONLY, Method, Options
 from shoal.models import Model, View, models_of, needs_sensitive, views_of
 from shoal.policy import SEED_BITS, Policy
+from shoal.treatments import treatments
 
 __all__ = ["Plan", "drawn_seed", "seed_of"]
 
@@ -121,6 +122,7 @@ def _resolved(policy: Policy, left_open: tuple[str, ...], seed: int) -> Plan:
     models = models_of(known)
     method, options = _method(known, models)
     _refuse_exempt(known, models, method)
+    _refuse_micro(known, models, method)
     recoding = known.recoding or method.recodings[0]
     if policy.round and recoding == "suppress":
         able = "generalise" in method.recodings
@@ -153,6 +155,25 @@ def _refuse_exempt(policy: Policy, models: Sequence[Model], method: Method[Any])
         raise PolicyError(
             f"method {method.name}: cannot tell exempt values from others in what it hides; "
             "leave out exempt, or choose another method"
+        )
+
+
+def _refuse_micro(policy: Policy, models: Sequence[Model], method: Method[Any]) -> None:
+    """Means over records of a class: not of values that models count, nor where no class is."""
+    averaged = [
+        name for name, texts in policy.treat.items() if treatments(texts)[-1].how == "micro"
+    ]
+    counted = [name for name in averaged if name in policy.sensitive]
+    if counted and needs_sensitive(models):
+        raise PolicyError(
+            f"treat of {counted[0]!r}: micro gives records of a class one value, and "
+            f"{next(m for m in models if m.about_sensitive)} counts on different ones; "
+            "round it, or top and bottom code it"
+        )
+    if averaged and method.name == "anatomy":
+        raise PolicyError(
+            f"treat of {averaged[0]!r}: micro works inside classes, and method anatomy publishes "
+            "exact quasi-identifiers; round it, or choose another method"
         )
 
 

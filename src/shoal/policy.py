@@ -32,6 +32,7 @@ from shoal.quantities import Number, Step, bytes_of, check_steps, seconds_of, sh
 from shoal.report_fields import check_fields
 from shoal.roles import ROLES, Reader, Rest, Roles, WeightAs, as_tuple, known_to
 from shoal.thresholds import check_kept, with_k_of_threshold
+from shoal.treatments import check_treated, listed
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -100,6 +101,10 @@ class Policy(ModelSettings, Roles):
     round: dict[str, Step] = Field(
         default_factory=dict,
         description="intervals begin and end on multiples of a number, or with a period of dates",
+    )
+    treat: dict[str, tuple[str, ...]] = Field(
+        default_factory=dict,
+        description="plain and sensitive numbers: top, bottom, round, micro or noise",
     )
     order: dict[str, tuple[str, ...]] = Field(
         default_factory=dict, description="values of an ordinal attribute, lowest first"
@@ -171,6 +176,13 @@ class Policy(ModelSettings, Roles):
         if isinstance(value, Mapping):
             return {n: (v,) if isinstance(v, str) else as_tuple(v) for n, v in value.items()}
         return value
+
+    @field_validator("treat", mode="before")
+    @classmethod
+    def _treatments_are_known(cls, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        return {name: listed(texts) for name, texts in value.items()}
 
     @field_validator("base", mode="before")
     @classmethod
@@ -265,6 +277,7 @@ class Policy(ModelSettings, Roles):
         self.check_weights()
         self.check_exempt()
         self.check_pseudonyms()
+        check_treated(self)
         self._check_attributes()
         own = {f"k of reader {n!r}": r.k for n, r in self.reader.items()}
         check_kept(self.threshold, {**own, "collusion_k": self.collusion_k})

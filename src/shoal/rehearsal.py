@@ -89,6 +89,7 @@ def rehearse(
     engine = get_engine(report=reporting(progress))  # what is possible is looked at in memory
     source, settled = engine.settle(engine.read(data, plan.policy), plan.policy)
     plan = plan.with_settings(qi=settled.qi, plain=settled.plain, notation=settled.notation)
+    source = engine.treat(source, plan.policy, plan.seed)
     encoded = engine.encode(source, plan.policy)
     book = encoded.table.codebook
     people = book.records if book.persons is None else book.persons

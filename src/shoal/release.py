@@ -147,6 +147,8 @@ class Release:
     """How easily records of the input were picked out: for the record, not to be published."""
     cautions: tuple[str, ...] = ()
     """What was said before the work that a user should know."""
+    searched: tuple[tuple[float, float], ...] = ()
+    """Seconds and loss of a search, whenever it had found something better: for the record."""
     before: Before | None = None
     """How many stood out in the input: not to be published."""
     rest: tuple[str, ...] = ()
@@ -223,6 +225,24 @@ class Release:
         # The room of reports knows this one, so it is looked up only when it is asked for.
         making = import_module("shoal.report.making")
         return making.report_of_release(self, original)
+
+    def to_pandas(self, as_: str | None = None) -> Any:
+        """The published table as a pandas frame.
+
+        ``as_="interval"`` gives numbers and dates as pandas' intervals; other forms are those of
+        `shoal.expand`. None leaves the cells as they are published.
+        """
+        return self._converted("pandas", as_)
+
+    def to_polars(self, as_: str | None = None) -> Any:
+        """The published table as a Polars frame; ``as_="interval"``: structs of low and high."""
+        return self._converted("polars", as_)
+
+    def _converted(self, kind: str, as_: str | None) -> Any:
+        if as_ is None:
+            return from_arrow(decoded(self.table), kind)
+        # The room of recipients knows this one, so it is looked up only when it is asked for.
+        return import_module("shoal.recipient.converting").converted(self, kind, as_)
 
     def write(
         self,

@@ -68,6 +68,11 @@ class State:
         return STAGES.get(self.stage, self.stage)
 
     @property
+    def says_more(self) -> bool:
+        """Whether the stage is told with its numbers, as "preparing (once): 7 of 31 kernels"."""
+        return ": " in self.stage
+
+    @property
     def share(self) -> float | None:
         """How much of the stage is done; None where it cannot say."""
         return min(1.0, self.done / self.total) if self.done and self.total else None
@@ -76,7 +81,7 @@ class State:
     def left(self) -> float | None:
         """Seconds that the stage will still take, at its pace so far."""
         share = self.share
-        if share is None or share < SURE:
+        if share is None or share < SURE or self.says_more:
             return None
         return (self.clock() - self.entered) * (1 - share) / share
 
@@ -86,7 +91,8 @@ class State:
 
     def line(self) -> str:
         """All of it in one line of text."""
-        parts = [f"{self.words}" if self.share is None else f"{self.words} {self.share:.0%}"]
+        plain = self.share is None or self.says_more
+        parts = [self.words if plain else f"{self.words} {self.share:.0%}"]
         parts += [] if self.loss is None else [f"loss {self.loss:.4f}"]
         parts += [f"{_span(self.elapsed)} so far"]
         parts += [] if self.left is None else [f"about {_span(self.left)} left in this stage"]

@@ -81,7 +81,7 @@ def _linked_by_order(scene: Scene) -> Found | None:
     same = [
         name
         for name in subject.table.column_names
-        if name in people.table.column_names and name not in subject.qi
+        if name in people.table.column_names and name not in (*subject.qi, *subject.treated)
     ]
     if people.count != scene.records or not same:
         return None

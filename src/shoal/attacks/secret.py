@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from shoal.attacks.rates import Found, Rate
 from shoal.attacks.scene import People, Scene
+from shoal.encoding.values import distinct_values
 from shoal.risks.subject import Subject
 
-__all__ = ["MOST_VALUES", "Secret", "codes_among", "counts_by_class", "secrets_of"]
+__all__ = ["MOST_VALUES", "Secret", "codes_among", "counts_by_class", "nearest_among", "secrets_of"]
 
 MOST_VALUES = 200
 """Columns with more values are not guessed value by value."""
@@ -45,8 +46,14 @@ class Secret:
         return self._priors[id(people)]
 
     def truth(self, people: People) -> NDArray[np.int64]:
-        """Which value each of them has; -1 for one that the release has not, or none."""
-        return codes_among(people.table.column(self.name), self.texts)
+        """Which value each of them has; -1 for one that the release has not, or none.
+
+        Of a treated column it is the published number nearest to their own.
+        """
+        column = people.table.column(self.name)
+        if self.name in self.scene.subject.treated:
+            return nearest_among(column, self.texts)
+        return codes_among(column, self.texts)
 
     def found(self, how: str, beliefs: Sequence[NDArray[np.float64]]) -> Found:
         """What naming the value that is believed most achieves, for each of `scene.both`."""
@@ -88,3 +95,26 @@ def codes_among(column: pa.ChunkedArray, texts: Sequence[str]) -> NDArray[np.int
     """The number of each value among these texts; -1 for another or none."""
     found = pc.index_in(pc.cast(column, pa.string()), value_set=pa.array(texts, pa.string()))
     return np.asarray(found.fill_null(-1).to_numpy(), dtype=np.int64)
+
+
+def nearest_among(column: pa.ChunkedArray, texts: Sequence[str]) -> NDArray[np.int64]:
+    """The number of the nearest of these numbers to each value; -1 for what is no number."""
+    known = np.array([_number(text) for text in texts])
+    order = np.argsort(known)
+    distinct = distinct_values(column)
+    values = np.array([_number(text) for text in distinct.texts()], dtype=np.float64)
+    above = np.clip(np.searchsorted(known[order], values), 1, max(1, len(order) - 1))
+    if len(order) == 1:
+        nearest = np.zeros(len(values), dtype=np.int64)
+    else:
+        low, high = known[order[above - 1]], known[order[above]]
+        nearest = np.where(values - low <= high - values, above - 1, above)
+    codes = np.append(np.where(np.isnan(values), -1, order[nearest]), -1)
+    return np.asarray(codes[distinct.codes], dtype=np.int64)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text.replace(",", "."))
+    except ValueError:
+        return float("nan")

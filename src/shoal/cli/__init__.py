@@ -19,6 +19,7 @@ __all__ = ["cli", "main", "run"]
 
 COMMANDS = {
     "demo": ("shoal.cli.demo:demo", "See a release made and proven in a few seconds."),
+    "studio": ("shoal.cli.studio:studio", "Do the whole job in a browser, on this machine."),
     "inspect": ("shoal.cli.inspect:inspect", "Look at a table; propose roles for its columns."),
     "anonymize": ("shoal.cli.anonymize:anonymize", "Turn microdata into a verified release."),
     "reproduce": ("shoal.cli.reproduce:reproduce", "Make a release again from its record."),
@@ -29,6 +30,8 @@ COMMANDS = {
     "sign": ("shoal.cli.sign:sign", "Sign a release, or make keys for it."),
     "join-check": ("shoal.cli.join_check:join_check", "Join releases: do k and l still hold?"),
     "query": ("shoal.cli.query:query", "Count in a release: expected number and bounds."),
+    "expand": ("shoal.cli.expand:expand", "Make a release a table of plain values, for any tool."),
+    "sql": ("shoal.cli.sql:sql", "Print SQL that reads a release, or checks k and l."),
     "compare": ("shoal.cli.compare:compare", "Run methods side by side: time, loss, accuracy."),
     "methods": ("shoal.cli.listing:methods", "List the methods and what each promises."),
     "models": ("shoal.cli.listing:models", "List the privacy models and their options."),

@@ -151,7 +151,7 @@ def anonymize(
     with (
         warnings_as_notices(quiet) as warned,
         progress_bar(quiet) as report,
-        preparing(kernels_of(policy), report, quiet),
+        preparing(kernels_of(policy), report),
     ):
         release = carry_out(Plan.of(policy), file, report, target=out)
         with closing(release):
@@ -226,4 +226,5 @@ def _say_what_the_budget_bought(found: Budget | None) -> None:
     line = f"largest {name} found within a loss of {found.max_loss}: {name} = {found.level}"
     if found.next_loss is not None:
         line += f"; {name} = {found.level + 1} would lose {round(found.next_loss, 9):.4f}"
+        line += f" (a larger {name} might fit yet: the loss need not grow at every step)"
     click.echo(line)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shoal.cli.output import output_options, print_json, progress_bar
-from shoal.cli.preparing import preparing
+from shoal.cli.preparing import prepare, preparing
 from shoal.errors import OutputError
 from shoal.policy import Policy
 
@@ -38,6 +38,12 @@ BAR = 14
 ROOM = 60
 """Width of quasi-identifiers that leaves room for an occupation in 80 columns."""
 WIDTH_WITHOUT_TERMINAL = 100
+QUICKEST = "hilbert"
+"""What a demo is made by where the default method would have to be compiled first."""
+FIRST_TIME = (
+    f"This first time by {QUICKEST}, the quickest method. The default, best, loses less. "
+    "It is prepared now, once, for your own tables; Ctrl-C leaves that to the first release."
+)
 
 FIRST_NAMES = {
     "Female": "Ada Bea Cleo Dina Elsa Fay Gwen Hana Ines Jana Kira Lena Mira Nora Olga Pia Rosa "
@@ -84,17 +90,27 @@ def demo(out: Path, quiet: bool, as_json: bool) -> None:
     directory of its own, and shows the commands that do the same.
     """
     _check_directory(out)
-    from shoal.warm import usual
+    from shoal.kernels.compiling.wanted import missing
+    from shoal.warm import WORTH_A_PROCESS, usual
 
-    with progress_bar(quiet) as report, preparing((usual("best", True),), report, quiet):
-        made = make(out, report)
+    # Whoever sees this for the first time should not wait for a compiler.
+    later = (usual("best", True),)
+    method = QUICKEST if len(missing(*later)) >= WORTH_A_PROCESS else None
+    names = later if method is None else (usual(method, True),)
+    with progress_bar(quiet) as report, preparing(names, report):
+        made = make(out, report, method)
     if as_json:
         print_json(_as_dict(made))
     elif not quiet:
         _show(made)
+        if method is not None:
+            click.echo(f"\n{FIRST_TIME}")
+            prepare(later, quiet)
 
 
-def make(directory: Path, report: Callable[[str, float, float], None]) -> Demo:
+def make(
+    directory: Path, report: Callable[[str, float, float], None], method: str | None = None
+) -> Demo:
     """Write the demo's files and gather what there is to show."""
     from shoal.explore.inspection import inspect
     from shoal.io.paths import manifest_path, record_path
@@ -111,12 +127,15 @@ def make(directory: Path, report: Callable[[str, float, float], None]) -> Demo:
         trees = _write_policy(policy_file)
     except OSError as error:
         raise OutputError(f"{directory}: cannot be written: {error.strerror or error}") from None
-    release = anonymize(table, policy_file, progress=report)
+    chosen: dict[str, Any] = {} if method is None else {"method": method}
+    release = anonymize(table, policy_file, progress=report, **chosen)
     release.write(release_file)
     proof = verify(release_file)
     proof.raise_if_failed()
     # The same release in the order of the input tells who is where. It never leaves this process.
-    aligned = anonymize(table, policy_file, keep_order=True, bound=False, seed=release.seed)
+    aligned = anonymize(
+        table, policy_file, keep_order=True, bound=False, seed=release.seed, **chosen
+    )
     shown, companions = _chosen(people, aligned)
     return Demo(
         directory=directory,

@@ -1,29 +1,24 @@
 """What is said while kernels are compiled, which happens once: how many, and how long yet.
 
-On a terminal the command's own bar shows it; elsewhere a line on stderr every ten seconds.
+The command's own bar or lines show it (`shoal.watching`).
 """
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import click
-
 if TYPE_CHECKING:
     from shoal.policy import Policy
     from shoal.progress import Report
 
-__all__ = ["kernels_of", "preparing", "words"]
+__all__ = ["kernels_of", "prepare", "preparing", "words"]
 
 LOOK = 0.5
 """Seconds between two looks at what is compiled."""
-SAY = 10.0
-"""Seconds between two lines where there is no terminal."""
 
 
 def kernels_of(policy: Policy) -> tuple[str, ...]:
@@ -41,8 +36,22 @@ def words(done: int, total: int, seconds: float) -> str:
     return f"{text}, about {left:.0f} s left" if left >= 1 else text
 
 
+def prepare(names: Sequence[str], quiet: bool, processes: int | None = None) -> int:
+    """Compile what is missing, by several processes and with a bar; how many kernels that were."""
+    from shoal.cli.output import progress_bar
+    from shoal.warm import compile_missing
+
+    begun = time.monotonic()
+    with progress_bar(quiet) as report:
+
+        def told(done: int, total: int) -> None:
+            report(words(done, total, time.monotonic() - begun), done, total)
+
+        return compile_missing(names, told, processes)
+
+
 @contextmanager
-def preparing(names: Sequence[str], report: Report, quiet: bool) -> Iterator[None]:
+def preparing(names: Sequence[str], report: Report) -> Iterator[None]:
     """Compile what is missing in the background, and tell of it while the command compiles."""
     from shoal.warm import in_background
 
@@ -51,7 +60,7 @@ def preparing(names: Sequence[str], report: Report, quiet: bool) -> Iterator[Non
             yield
             return
         over = threading.Event()
-        teller = threading.Thread(target=_tell, args=(open_ends, report, quiet, over), daemon=True)
+        teller = threading.Thread(target=_tell, args=(open_ends, report, over), daemon=True)
         teller.start()
         try:
             yield
@@ -60,20 +69,14 @@ def preparing(names: Sequence[str], report: Report, quiet: bool) -> Iterator[Non
             teller.join()
 
 
-def _tell(open_ends: list[Any], report: Report, quiet: bool, over: threading.Event) -> None:
+def _tell(open_ends: list[Any], report: Report, over: threading.Event) -> None:
     from shoal.kernels.compiling.watching import WATCH
 
     total = len(open_ends)
-    begun = said = time.monotonic()
-    lines = not quiet and not sys.stderr.isatty()
+    begun = time.monotonic()
     while not over.wait(LOOK):
         if not WATCH.open:
             continue
-        now = time.monotonic()
         open_ends = [each for each in open_ends if not each.is_there()]
         done = total - len(open_ends)
-        text = words(done, total, now - begun)
-        report(text, done, total)
-        if lines and now - said >= SAY:
-            said = now
-            click.echo(text, err=True)
+        report(words(done, total, time.monotonic() - begun), done, total)

@@ -178,6 +178,11 @@ def attribute_options(command: Command) -> Command:
         ),
         _pairs("--round", "COLUMN=STEP", "Intervals on multiples of 5, or of a month."),
         _pairs("--weight", "COLUMN=NUMBER", "Weight in the loss."),
+        _pairs(
+            "--treat",
+            "COLUMN=HOW",
+            "Numbers that are no qi: top:99%, bottom:0, round:100, micro:5, noise:10%.",
+        ),
     )
 
 
@@ -315,7 +320,10 @@ def settings_from(options: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
     for name in ("kind", "hierarchy", "weight", "coarsen", "round", "option", "notation"):
         if name in given:
             given[name] = pairs(name, given[name])
-    given["exempt"] = lists("exempt", given.get("exempt", ()))
+    for name in ("exempt", "treat"):
+        given[name] = lists(name, given.get(name, ()))
+    if given["treat"]:
+        given["treat"] = {name: ",".join(texts) for name, texts in given["treat"].items()}
     given["reader"] = readers(given.get("reader", ()), given.pop("reader_k", ()))
     given["l"] = None if given.get("l") is None else diversity(given["l"])
     for name, option in MODEL_OPTIONS.items():

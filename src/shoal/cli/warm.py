@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import click
 
-from shoal.cli.output import output_options, print_json, progress_bar
+from shoal.cli.output import output_options, print_json
 
 
 @click.command(short_help="Compile ahead, so that no release waits.")
@@ -18,16 +16,9 @@ def warm(processes: int | None, quiet: bool, as_json: bool) -> None:
     A first release does the same as it goes. Use this in an image, or after
     installing from source, so that nobody waits.
     """
-    from shoal.cli.preparing import words
-    from shoal.warm import compile_missing
+    from shoal.cli.preparing import prepare
 
-    begun = time.monotonic()
-    with progress_bar(quiet) as report:
-
-        def told(done: int, total: int) -> None:
-            report(words(done, total, time.monotonic() - begun), done, total)
-
-        compiled = compile_missing((), told, processes)
+    compiled = prepare((), quiet, processes)
     if as_json:
         print_json({"compiled": compiled})
     elif not quiet:

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from shoal.encoding.classes import class_ids
 from shoal.encoding.folding import folded_codes
-from shoal.encoding.publish import Published, ranks_of_column
+from shoal.encoding.publish import Published
+from shoal.encoding.row_order import ranks_of_column
 from shoal.encoding.values import distinct_values
 from shoal.errors import PolicyError
 from shoal.policy import Policy

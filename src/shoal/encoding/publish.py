@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 from shoal.encoding.classes import class_ids
 from shoal.encoding.rebuild import rebuilt
 from shoal.encoding.recode import RecodedColumn, released_columns
+from shoal.encoding.row_order import ranks_of_column, sorted_rows
 from shoal.encoding.spreadsheet import disarm
 from shoal.encoding.table import Partition
+from shoal.encoding.treating import averaged
 from shoal.encoding.values import distinct_values
 from shoal.errors import PolicyError
 from shoal.policy import Policy
 
-__all__ = [
-    "COUNT", "GROUP", "Published", "publish", "ranks_of_column", "sorted_rows", "with_nulls",
-]  # fmt: skip
+__all__ = ["COUNT", "GROUP", "Published", "publish", "with_nulls"]
 
 GROUP, COUNT = "group", "count"
 """Columns that a release in two tables adds."""
@@ -76,7 +76,7 @@ def _in_one_table(source: pa.Table, recoded: Sequence[RecodedColumn], policy: Po
                 )
             columns[published] = column
     qi = tuple(published for name in policy.qi for published in forms[name])
-    table = pa.table(columns)
+    table = averaged(pa.table(columns), qi, policy)  # before rows are sorted by what they hold
     if policy.keep_order:
         rows = np.arange(source.num_rows, dtype=np.int64)
     else:
@@ -193,32 +193,3 @@ def _canonical_order(table: pa.Table, qi: Sequence[str]) -> NDArray[np.int64]:
     others = [name for name in table.column_names if name not in qi]
     keys = [(class_rank[ids], count), *(ranks_of_column(table.column(name)) for name in others)]
     return sorted_rows(keys)
-
-
-def ranks_of_column(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], int]:
-    """Rank of each value among the column's distinct values; missing is the lowest."""
-    array = column.combine_chunks()
-    if not pa.types.is_dictionary(array.type):
-        array = array.dictionary_encode()
-    in_order = np.asarray(pc.sort_indices(array.dictionary))
-    ranks = np.empty(len(in_order) + 1, dtype=np.int64)
-    ranks[in_order] = np.arange(1, len(in_order) + 1)
-    ranks[-1] = 0
-    codes = np.asarray(array.indices.cast(pa.int32()).fill_null(-1))
-    return ranks[codes], len(in_order) + 1
-
-
-def sorted_rows(keys: list[tuple[NDArray[np.int64], int]]) -> NDArray[np.int64]:
-    """Rows in lexicographic order of the keys, packed into as few 64-bit words as possible."""
-    words: list[NDArray[np.int64]] = []
-    span = 0
-    for ranks, size in keys:
-        if span == 0 or span * size > 1 << 62:
-            words.append(ranks)
-            span = size
-        else:
-            words[-1] = words[-1] * size + ranks
-            span *= size
-    if len(words) == 1:
-        return np.argsort(words[0]).astype(np.int64, copy=False)
-    return np.asarray(np.lexsort(words[::-1]), dtype=np.int64)

@@ -58,7 +58,7 @@ def check_names(names: Sequence[str], policy: Policy) -> None:
         **({policy.person: "person"} if policy.person else {}),
         **({policy.weight_column: "weight_column"} if policy.weight_column else {}),
         **{name: table for table in ("kind", "order", "weight", "hierarchy", "coarsen", "round",
-                                     "notation")
+                                     "notation", "treat")
            for name in getattr(policy, table)},
     }  # fmt: skip
     for name, setting in mentioned.items():

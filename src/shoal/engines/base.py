@@ -11,6 +11,7 @@ read, the ``Table`` of codes that methods work on, the ``Groups`` they make, and
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
@@ -31,6 +32,9 @@ from shoal.release import Budget, Release
 from shoal.verification.check import Verification
 
 __all__ = ["Decision", "Engine", "Measured"]
+
+WORTH_NOTING = 0.001
+"""Part of the loss by which a search must have come down to be noted again."""
 
 Source = TypeVar("Source")
 Table = TypeVar("Table")
@@ -72,10 +76,24 @@ class Engine(ABC, Generic[Source, Table, Groups, Draft]):
     """One line: what it is for."""
 
     def __init__(self, report: Report = silent) -> None:
-        self.report = report
+        self.report = self._noting(report)
         """Told how far the work is; every step names its stage."""
+        self.searched: list[tuple[float, float]] = []
+        """Seconds and loss, whenever a search had found something better."""
+        self._began = time.perf_counter()
         self.limit = NO_LIMIT
         """Until when all steps after reading should be done."""
+
+    def _noting(self, report: Report) -> Report:
+        """The same, with the losses of a search kept."""
+
+        def noted(stage: str, done: float, total: float, loss: float | None = None) -> None:
+            better = not self.searched or (loss or 0) < self.searched[-1][1] * (1 - WORTH_NOTING)
+            if loss is not None and stage == "partition" and better:
+                self.searched.append((round(time.perf_counter() - self._began, 3), loss))
+            report(stage, done, total, loss)
+
+        return noted
 
     def accept(self, plan: Plan, target: Path | None) -> None:
         """Refuse a plan that cannot be carried out here, before any data is read.
@@ -88,6 +106,7 @@ class Engine(ABC, Generic[Source, Table, Groups, Draft]):
 
     def start_clock(self, policy: Policy) -> None:
         """From now on the policy's time runs, if it has one."""
+        self._began = time.perf_counter()
         self.limit = Limit.after(policy.seconds)
 
     @abstractmethod
@@ -97,6 +116,10 @@ class Engine(ABC, Generic[Source, Table, Groups, Draft]):
     @abstractmethod
     def settle(self, source: Source, policy: Policy) -> tuple[Source, Policy]:
         """A role for every column that goes out, or `PolicyError`; the others are left out."""
+
+    @abstractmethod
+    def treat(self, source: Source, policy: Policy, seed: int) -> Source:
+        """Plain and sensitive numbers as they are to be seen (the policy's ``treat``)."""
 
     @abstractmethod
     def encode(self, source: Source, policy: Policy) -> Table:

@@ -103,7 +103,7 @@ def compare(
     engine = MemoryEngine(report)
     # Nobody keeps these releases: columns without a role are left out, unless `rest` says more.
     source, base = engine.settle(engine.read(data, base), base.override(rest=base.rest or "drop"))
-    encoded = engine.encode(source, base)
+    encoded = engine.encode(engine.treat(source, base, seed_of(base)), base)
     table = encoded.table
     ls = [best_l(table.codebook) if one == "auto" else one for one in ls]
     report("queries", 0, 1)

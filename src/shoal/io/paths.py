@@ -48,6 +48,8 @@ def check_targets(
             check_not_kept(path, kept or {})
     except OSError as error:  # a name that the system does not accept
         raise OutputError(f"{error.filename}: {error.strerror}") from None
+    except ValueError:
+        raise PolicyError("a file name holds a null byte; is the policy damaged?") from None
 
 
 def check_not_kept(target: Path, kept: Mapping[Path, str]) -> None:

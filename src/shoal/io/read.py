@@ -119,7 +119,7 @@ def read_table(
         raise InputError(f"{path}: broken gzip file; fetch or pack it again") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
-    _reject_duplicate_names(path, table.column_names)
+    _reject_duplicate_names(path, _names(path, table))
     if table.num_columns == 0:
         raise InputError(f"{path}: has no columns")
     return table
@@ -404,6 +404,13 @@ def _json_kind(value: Any) -> str | None:
 
 def _brief(error: Exception) -> str:
     return type(error).__name__
+
+
+def _names(path: Path, table: pa.Table) -> list[str]:
+    try:
+        return list(table.column_names)
+    except UnicodeDecodeError:  # Parquet and Arrow files carry any bytes
+        raise InputError(f"{path}: a column name is not UTF-8; is the file damaged?") from None
 
 
 def _reject_duplicate_names(path: Path, names: list[str]) -> None:

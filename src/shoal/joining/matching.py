@@ -24,7 +24,7 @@ from shoal.kernels.joining.pairs import Cells
 
 __all__ = ["Followed", "with_components"]
 
-MOST_COMPARISONS = 100_000_000
+MOST_COMPARISONS = 60_000_000
 """Comparisons of rows for two releases; beyond, matchings are not followed up."""
 
 

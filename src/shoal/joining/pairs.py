@@ -18,9 +18,9 @@ from shoal.kernels.joining.pairs import Cells, Found, Marks, Plan, Progress, Sen
 __all__ = ["Diverse", "Exposure", "exposure"]
 
 
-MOST_VISITS = 250_000_000
+MOST_VISITS = 60_000_000
 """Rows that are visited to judge joined classes; beyond, the others are not followed up."""
-MOST_VISITS_FOR_L = 150_000_000
+MOST_VISITS_FOR_L = 30_000_000
 """Rows that are visited for l alone, besides."""
 
 

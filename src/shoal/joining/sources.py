@@ -172,11 +172,13 @@ def asked_of(
         qi = tuple(dict.fromkeys([*known, *policy.qi]))
     if not qi:
         raise PolicyError("qi: name the quasi-identifiers, or keep the manifests by the releases")
+    models = _about_values(promises, policy)
     ks = [model.k for p in (*promises, policy) for model in _sizes_asked(p)]
+    ks = ks or [model.smallest_class for model in models]  # l values need as many records
     if k is None and not ks:
         raise PolicyError("k: expected a whole number; got none, and no manifest promises one")
     asked = KAnonymity.of(k if k is not None else max(ks)).k
-    return [Asked(None, tuple(qi), asked, _about_values(promises, policy), sensitive)]
+    return [Asked(None, tuple(qi), asked, models, sensitive)]
 
 
 def _about_values(promises: Sequence[Policy], policy: Policy) -> tuple[Model, ...]:

@@ -16,8 +16,9 @@ __all__ = ["WINDOW", "exchanging", "window_cuts"]
 
 Ids = NDArray[np.int64]
 
-WINDOW = 16_384
-"""Records of a window along the curve, or more where it would not be eligible."""
+WINDOW = 32_768
+"""Records of a window along the curve, or more where it would not be eligible. (ACS, l = 5: 1%
+less loss than by 16,384, for 5% more CPU time.)"""
 
 
 def window_cuts(block: Block, l: int, size: int = WINDOW) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,26 +10,18 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from shoal.encoding.spreadsheet import armed_names
-from shoal.errors import InputError, PolicyError
-from shoal.io.frames import from_arrow, to_arrow
-from shoal.io.paths import manifest_path
+from shoal.errors import PolicyError
+from shoal.io.frames import from_arrow
 from shoal.policy import Policy
 from shoal.quantities import seconds_of
-from shoal.recipient.apart import open_apart
-from shoal.recipient.columns import Released
 from shoal.recipient.counts import Counts
 from shoal.recipient.deadline import Deadline
+from shoal.recipient.opening import open_release
 from shoal.recipient.questions import Question
 from shoal.recipient.sql import parse_query
-from shoal.release import Release
-from shoal.released.about import About
-from shoal.verification.manifest import load_manifest
 
 __all__ = ["Answer", "query"]
 
-SETTINGS = ("qi", "kind", "order", "hierarchy", "missing", "notation")
-"""Settings of a policy that help to read a release."""
 TIME = 60
 """Seconds that a query may take unless it is given more."""
 
@@ -112,14 +104,9 @@ def query(
     expected 2 (between 2 and 2) of 10 records
     """
     deadline = _deadline(time)
-    known, claims, notes = _knowledge(release, manifest, policy, settings)
-    about = About(known, claims)
-    table, kind = _read(release, about)
-    second = _second(release, sensitive_table, claims, about)
-    about = About(known, claims, tuple(table.column_names))
-    apart = None if second is None else open_apart(table, second, about)
+    opened = open_release(release, manifest, policy, sensitive_table, settings, asked_by="query")
+    released = opened.released
     deadline.check()
-    released = Released(table, about, apart)
     connection = duckdb.connect(config={"enable_external_access": "false"})
     try:
         asked = parse_query(sql, connection, released.resolve, deadline)
@@ -128,11 +115,11 @@ def query(
         rows = question.by_group() if asked.groups else []
     finally:
         connection.close()
-    notes = (*notes, *dict.fromkeys(released.notes))
-    answer = Answer(_within(whole), whole.lower, whole.upper, table.num_rows, notes=notes)
+    records, notes = released.table.num_rows, (*opened.notes, *dict.fromkeys(released.notes))
+    answer = Answer(_within(whole), whole.lower, whole.upper, records, notes=notes)
     if not asked.groups:
         return answer
-    return _grouped(answer, rows, asked.groups, question.values, kind)
+    return _grouped(answer, rows, asked.groups, question.values, opened.kind)
 
 
 def _deadline(time: float | str) -> Deadline:
@@ -140,29 +127,6 @@ def _deadline(time: float | str) -> Deadline:
         return Deadline(seconds_of(time))
     except ValueError as error:
         raise PolicyError(f"time: {error}") from None
-
-
-def _read(source: Any, about: About) -> tuple[pa.Table, str]:
-    """A table as it was before it was made safe for spreadsheets, and the kind that came."""
-    release = source if isinstance(source, Release) else None
-    table, kind = to_arrow(source if release is None else release.table, about.missing)
-    table = armed_names(table) if about.csv_safe else table
-    return table, kind if release is None else release.kind
-
-
-def _second(
-    release: Any, given: Any, claims: Mapping[str, Any] | None, about: About
-) -> pa.Table | None:
-    """The second table of a release in two: given, the release's own, or named by its manifest."""
-    if given is None and isinstance(release, Release):
-        given = release.sensitive_table
-    told = (claims or {}).get("release", {}).get("sensitive_table")
-    if given is None and told is not None and isinstance(release, str | Path):
-        try:
-            given = Path(release).with_name(told["file"])
-        except (KeyError, TypeError, ValueError):
-            raise InputError("the manifest does not name the sensitive table") from None
-    return None if given is None else _read(given, about)[0]
 
 
 def _within(row: Counts) -> float:
@@ -191,31 +155,3 @@ def _grouped(
     columns["upper"] = pa.array([row.upper for row in rows], pa.int64())
     table = pa.table(columns)
     return replace(whole, groups=from_arrow(table, kind), rows=tuple(table.to_pylist()))
-
-
-def _knowledge(
-    release: Any,
-    manifest: str | Path | None,
-    policy: Policy | str | Path | None,
-    settings: dict[str, Any],
-) -> tuple[Policy, dict[str, Any] | None, tuple[str, ...]]:
-    """Policy, manifest, and a note if there is neither."""
-    unknown = [name for name in settings if name not in SETTINGS]
-    if unknown:
-        raise PolicyError(
-            f"query: unknown setting {unknown[0]!r}; expected one of {', '.join(SETTINGS)}"
-        )
-    if isinstance(policy, str | Path):
-        policy = Policy.load(policy)
-    if policy is None and isinstance(release, Release):
-        policy = release.policy
-    given = policy is not None or bool(settings)
-    policy = policy.override(**settings) if policy is not None else Policy.parse(**settings)
-    if manifest is not None:
-        return policy, load_manifest(Path(manifest)), ()
-    if isinstance(release, Release):
-        return policy, release.manifest, ()
-    if isinstance(release, str | Path) and manifest_path(Path(release)).exists():
-        return policy, load_manifest(manifest_path(Path(release))), ()
-    note = "there is no manifest: what the columns are is guessed from their cells"
-    return policy, None, () if given else (note,)

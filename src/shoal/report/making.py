@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,9 @@ from shoal.errors import OutputError, PolicyError
 from shoal.io.together import atomic_file
 from shoal.policy import Policy
 from shoal.report import sections
-from shoal.report.blocks import Report, Table
+from shoal.report.blocks import Figure, Report, Table
 from shoal.report.changes import changes_of
+from shoal.report.charts import release as charts
 from shoal.report.source import Source, read_source, source_of
 
 if TYPE_CHECKING:
@@ -71,12 +73,16 @@ def report_of(source: Source, *, show_small: bool = False) -> Report:
     least = 0 if show_small else smallest
     before = _original_columns(source)
     changes, pairs = changes_of(source.table, source.about, source.qi, before, least)
-    risk, risk_facts = sections.risk(source, views, told, sections.original_risk(source))
+    further = (
+        sections.standing_out(source),
+        sections.attacks_tried(source, _policy_of_record(source)),
+    )
+    risk, risk_facts = sections.risk(source, views, told, sections.original_risk(source), further)
     context = source.told("policy", "report") or {}
     parts = (
         first,
         sections.scope(source, _reasons(source)),
-        sections.changed(changes, before is not None),
+        sections.changed(changes, before is not None, source.policy.treat),
         risk,
         sections.useful(source, pairs, _frontier(source)),
         sections.checking(source),
@@ -120,7 +126,7 @@ def _reasons(source: Source) -> dict[str, str]:
     return {column.name: column.reason for column in inspect(source.original).columns}
 
 
-def _frontier(source: Source) -> Table | None:
+def _frontier(source: Source) -> Figure | None:
     """What half and twice the k would lose, by a quick method; for the custodian."""
     policy = _policy_of_record(source)
     if source.original is None or policy is None or policy.k is None or policy.reader:
@@ -137,14 +143,21 @@ def _frontier(source: Source) -> Table | None:
         found = compare(source.original, ["hilbert"], k=levels, policy=quick, queries=300)
     except ShoalError:
         return None  # the models are not for a quick method; the report says nothing then
-    rows = tuple(
-        (f"{row.k}", f"{row.gcp:.4f}", f"{100 * row.query_median:.1f}%")
+    measured = [
+        (int(row.k), float(row.gcp), float(row.query_median))
         for row in found.rows
-        if row.ok and row.gcp is not None and row.query_median is not None
-    )
-    caption = "What a weaker or stronger k would lose (measured with the quick method hilbert)"
+        if row.ok and row.k is not None and row.gcp is not None and row.query_median is not None
+    ]
+    if len(measured) < 2:
+        return None
+    rows = tuple((f"{k}", f"{gcp:.4f}", f"{100 * error:.1f}%") for k, gcp, error in measured)
+    caption = "What a weaker or stronger k would lose"
     headings = ("k", "loss", "median error of counts")
-    return Table(caption, headings, rows, numbers=(1, 2)) if len(rows) > 1 else None
+    table = Table(f"{caption} (method hilbert)", headings, rows, numbers=(1, 2))
+    seen = f"{caption}: " + ", ".join(f"k = {k}: {gcp:.4f}" for k, gcp, _ in measured)
+    points = [(k, gcp, f"k = {k}: {gcp:.3f}") for k, gcp, _ in measured]
+    draw = partial(charts.line, points, "k", logarithmic=True)
+    return Figure(f"{caption} (by the quick method hilbert)", seen, draw, table)
 
 
 def _policy_of_record(source: Source) -> Policy | None:

@@ -5,6 +5,7 @@ Texts are escaped by the template; pictures are SVG that we drew ourselves.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -13,7 +14,7 @@ from shoal.errors import OutputError
 from shoal.report.blocks import Code, Fields, Figure, Listing, Report, Table, Terms
 from shoal.report.charts.theme import load_altair, svg
 
-__all__ = ["page_of"]
+__all__ = ["page_of", "sections_of"]
 
 SHAPES = {Table: "table", Figure: "figure", Listing: "list", Code: "code", Fields: "fields",
           Terms: "terms"}  # fmt: skip
@@ -34,18 +35,35 @@ def page_of(report: Report) -> str:
     return text
 
 
-@cache
+def sections_of(report: Report, drawn: Callable[[Figure], str]) -> list[str]:
+    """Each section by itself, for a page that has a look of its own; `drawn` gives pictures."""
+    room, markup = _room()
+    part = room.get_template("blocks.html").module.part
+    shape = lambda block: SHAPES[type(block)]  # noqa: E731
+    return [
+        str(part(section, shape, lambda figure: markup(drawn(figure))))
+        for section in report.sections
+    ]
+
+
 def _template() -> tuple[Any, Any]:
+    room, markup = _room()
+    return room.get_template("report.html"), markup
+
+
+@cache
+def _room() -> tuple[Any, Any]:
     try:
-        from jinja2 import Environment, StrictUndefined
+        from jinja2 import Environment, FunctionLoader, StrictUndefined
         from markupsafe import Markup
     except ImportError:
         raise OutputError("pages need jinja2: pip install shoal[report]") from None
     room = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
+        loader=FunctionLoader(_text), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
     room.filters["code"] = lambda text: _with_code(text, Markup)
-    return room.from_string(_text("report.html")), Markup
+    return room, Markup
 
 
 def _with_code(text: str, markup: Any) -> Any:

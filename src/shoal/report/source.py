@@ -65,6 +65,8 @@ class Source:
     record: Mapping[str, Any] | None = None
     original: pa.Table | None = None
     original_path: Path | None = None
+    given: Any = None
+    """The release as it was given: a file, or a `Release`."""
 
     @property
     def about(self) -> About:
@@ -148,6 +150,7 @@ def read_source(
         record=found,
         original=None if original_path is None else read_table(original_path),
         original_path=original_path,
+        given=path,
     )
 
 
@@ -165,6 +168,7 @@ def source_of(release: Release, original: Any = None) -> Source:
         apart=release.sensitive_table is not None,
         record=None if original is None else release.record,
         original=None if original is None else to_arrow(original, release.policy.missing)[0],
+        given=release,
     )
 
 

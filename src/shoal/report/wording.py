@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from shoal.verification.result import Check
 
-__all__ = ["GLOSSARY", "OUTLINES", "listed", "percent", "promise"]
+__all__ = ["GLOSSARY", "OUTLINES", "listed", "percent", "promise", "treated_words"]
 
 NUMBER = re.compile(r"[\d.]+")
 
@@ -25,6 +25,11 @@ PROMISES = {
     "{asked}.",
     "t-closeness": "Among those who look alike, {column} is spread as in the whole table, up to a "
     "distance of {n}.",
+    "treatment": "{column} is treated: {treated}. This can be counted in the release.",
+    "beta-likeness": "Among those who look alike, no {column} is more frequent than in the whole "
+    "table by more than its bound: {asked}.",
+    "delta-disclosure": "Among those who look alike, every {column} is about as frequent as in "
+    "the whole table: {asked}.",
     "(k,e)": "Among those who look alike, the values of {column} span enough: {asked}.",
 }
 
@@ -37,11 +42,33 @@ def promise(check: Check) -> str:
     less = str(int(n) - 1) if n.isdigit() else n
     text = PROMISES.get(check.model, "{asked} holds for {column}.")
     sentence = text.format(
-        n=n, less=less, column=check.column or "the class", asked=check.asked, known=known
-    )
+        n=n, less=less, column=check.column or "the class", asked=check.asked, known=known,
+        treated="".join(treated_words([check.asked])) if check.model == "treatment" else "",
+    )  # fmt: skip
     if check.reader and "{known}" not in text:
         return f"For {check.reader}: {sentence[0].lower()}{sentence[1:]}"
     return sentence
+
+
+def treated_words(texts: Sequence[str]) -> list[str]:
+    """What was done to a treated column, in words."""
+    found = []
+    for text in texts:
+        how, _, rest = text.partition(":")
+        amount, _, by_chance = rest.partition(":")
+        share = amount.endswith("%")
+        found.append({
+            "noise": f"noise was added, with a standard deviation of {amount}"
+            + (" of the column's own" if share else ""),
+            "round": f"rounded to multiples of {amount}" + (", up or down by chance so that the "
+            "mean is kept" if by_chance.startswith("random") else ""),
+            "bottom": f"values below the {amount} quantile are published as it" if share
+            else f"values below {amount} are published as {amount}",
+            "top": f"values above the {amount} quantile are published as it" if share
+            else f"values above {amount} are published as {amount}",
+            "micro": f"means of at least {amount} neighbours inside each class",
+        }.get(how, text))  # fmt: skip
+    return found
 
 
 def listed(names: Sequence[str]) -> str:

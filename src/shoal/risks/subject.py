@@ -34,6 +34,8 @@ class Subject:
     person: str | None
     released: bool
     """A release, and not the microdata before one."""
+    treated: tuple[str, ...] = ()
+    """Columns whose numbers are not those of the microdata."""
 
     @property
     def table(self) -> pa.Table:
@@ -93,7 +95,7 @@ def subject_of(data: Any, policy: Policy) -> Subject:
             raise InputError(no_column(name, columns, qi, source.name))
     named = [name for name in policy.sensitive or told.sensitive if name in columns]
     person = told.person if told.person in columns else None
-    return Subject(source, tuple(qi), tuple(named), person, released)
+    return Subject(source, tuple(qi), tuple(named), person, released, tuple(told.treat))
 
 
 def table_of(data: Any, missing: Sequence[str], what: str) -> pa.Table:

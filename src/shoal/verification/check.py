@@ -33,6 +33,7 @@ from shoal.models import (
 )
 from shoal.policy import Policy
 from shoal.verification.result import Check, Verification
+from shoal.verification.treated import treatment_checks
 
 __all__ = [
     "Check",
@@ -74,15 +75,18 @@ def check_release(
         if name not in released.column_names:
             declared = (*qi, *policy.sensitive)
             raise InputError(no_column(name, released.column_names, declared, "the release"))
+    ids, _ = released_classes(released, qi) if policy.treat else (np.zeros(0, np.int64), 0)
+    treated = tuple(treatment_checks(released, policy, ids))
     if not policy.reader:
-        return Verification(*_on(released, qi, models, policy, person))
+        found, sizes = _on(released, qi, models, policy, person)
+        return Verification((*found, *treated), sizes)
     _, all_together = _on(released, qi, (), policy, person)
     checks: list[Check] = []
     for view in views_of(policy):
         names = published_names(view.qi, released.column_names)
         found, _ = _on(released, names, view.models, policy, person)
         checks += [replace(check, reader=view.name) for check in found]
-    return Verification(tuple(checks), all_together)
+    return Verification((*checks, *treated), all_together)
 
 
 def published_names(qi: Sequence[str], columns: Sequence[str]) -> list[str]:
@@ -151,7 +155,11 @@ def check_separated(
     each = np.repeat(np.arange(len(place)), counts)
     members = pa.table({name: sensitive_table.column(name).take(pa.array(each))})
     checks = _checks(members, place[each], models, policy, None)
-    return Verification(tuple(checks), sizes)
+    treated = [
+        *treatment_checks(records, policy, np.zeros(records.num_rows, np.int64)),
+        *treatment_checks(sensitive_table, policy, place, counts),
+    ]
+    return Verification((*checks, *treated), sizes)
 
 
 def _group_sizes(records: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

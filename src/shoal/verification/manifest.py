@@ -62,7 +62,7 @@ PSEUDONYMS = (
 )
 CHECKED = (
     *("identifier", "qi", "sensitive", "plain", "person", "reader", "collusion_k"),
-    *("exempt", "person_as", "notation", "weight_column", "weight_as"),
+    *("exempt", "person_as", "notation", "weight_column", "weight_as", "treat"),
     *MODEL_SETTINGS,
     "twins",
     "layout",

@@ -31,6 +31,8 @@ class Check:
     """Whose quasi-identifiers the classes are made of, where there are several readers."""
     facts: Mapping[str, int] = field(default_factory=dict, hash=False)
     """Further numbers that the model reports, by name."""
+    counted: str = "classes"
+    """What `failing_classes` counts: of treated columns it is records."""
     source: tuple[Model, Finding] | None = field(default=None, repr=False, compare=False)
     """What it was made from, so that checks of parts can be made one."""
 
@@ -91,7 +93,7 @@ class Check:
             return f"{what}: not checked: {self.unchecked}"
         if self.holds:
             return f"{what}: holds, reached {self.reached}"
-        return f"{what}: fails in {self.failing_classes} classes"
+        return f"{what}: fails in {self.failing_classes} {self.counted}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -137,6 +137,10 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         complete = complete.override(notation=_notations(stage, complete))
         return source._replace(rest=rest, stage=stage), complete
 
+    def treat(self, source: Source, policy: Policy, seed: int) -> Source:
+        """Nothing: a policy that treats columns is refused before."""
+        return source
+
     @told
     def encode(self, source: Source, policy: Policy) -> Coded:
         """The codebook."""

@@ -17,8 +17,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.encoding.classes import class_ids, class_sizes, first_of_each
-from shoal.encoding.publish import ranks_of_column, sorted_rows, with_nulls
+from shoal.encoding.publish import with_nulls
 from shoal.encoding.recode import recode, released_columns
+from shoal.encoding.row_order import ranks_of_column, sorted_rows
 from shoal.encoding.spreadsheet import disarm, disarmed_names
 from shoal.encoding.table import EncodedTable
 from shoal.engines.duckdb.spill import Scattered, Spill

@@ -10,6 +10,11 @@ while that of k + 1 is not, after about 2 log2(k) trials. A heuristic's loss nee
 not grow at every step, so larger levels are then tried as well, at growing
 distances up to twice as many; where one fits the search goes on from there. The
 answer is the largest level that was found to fit, and no more is said of it.
+
+Where records may be suppressed, those that are kept are grouped alone before a level is
+judged, and on their own scales: otherwise the level, which is public, would tell how far
+away a suppressed record was. (Spans of fewer records are no wider, so that the loss on
+the scales of all is within the budget, too.)
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ from shoal.clock import NO_LIMIT, Limit
 from shoal.encoding.codebook import Codebook
 from shoal.encoding.table import EncodedTable
 from shoal.engines.memory.outliers import Kept, partition_kept
-from shoal.errors import InfeasibleError, PolicyError
+from shoal.errors import InfeasibleError, NotFoundError, PolicyError
 from shoal.models import largest_l, whole_histograms
 from shoal.plan import Plan
 from shoal.progress import Report, silent
@@ -29,6 +34,8 @@ from shoal.release import Budget
 
 __all__ = ["best_l", "strongest"]
 
+Alone = Callable[[Kept, Plan, Limit], Kept]
+"""Groups of kept records anew, under a plan, until a limit."""
 TRIAL_SHARE = 1 / 16
 """Of the time that is left, what one trial may take: about twenty leave a fourth of it."""
 
@@ -50,7 +57,11 @@ def _possible_l(book: Codebook) -> int:
 
 
 def strongest(
-    table: EncodedTable, plan: Plan, report: Report = silent, limit: Limit = NO_LIMIT
+    table: EncodedTable,
+    plan: Plan,
+    report: Report = silent,
+    limit: Limit = NO_LIMIT,
+    alone: Alone | None = None,
 ) -> tuple[Plan, Budget, Kept]:
     """The plan with the largest k or l found whose loss is within ``policy.max_loss``.
 
@@ -64,6 +75,8 @@ def strongest(
         Told how far each trial is.
     limit
         Until when the whole run works: each trial gets a share of what is left.
+    alone
+        Groups kept records anew, as if there were no others; not asked where all are kept.
     """
     name, most_loss = plan.policy.search, plan.policy.max_loss
     assert most_loss is not None
@@ -74,8 +87,8 @@ def strongest(
     def fits(level: int) -> bool:
         if level not in losses:
             trial = plan.decided(**{name: level})
-            kept = _kept(table, trial, report, limit.share(TRIAL_SHARE))
-            losses[level] = math.inf if kept is None else kept.loss
+            kept = _kept(table, trial, report, limit.share(TRIAL_SHARE), alone)
+            losses[level] = math.inf if kept is None else kept.loss_alone
             if kept is not None and losses[level] <= most_loss:
                 for weaker in [known for known in fitting_groups if known < level]:
                     del fitting_groups[weaker]  # groups of a long table are not kept for nothing
@@ -96,11 +109,19 @@ def strongest(
     return plan.decided(**{name: fitting}), budget, fitting_groups[fitting]
 
 
-def _kept(table: EncodedTable, plan: Plan, report: Report, limit: Limit) -> Kept | None:
+def _kept(
+    table: EncodedTable, plan: Plan, report: Report, limit: Limit, alone: Alone | None
+) -> Kept | None:
     """Groups under a plan; None where there are none."""
     try:
-        return partition_kept(table, plan, report, limit)
+        kept = partition_kept(table, plan, report, limit, regrouped=alone is not None)
     except InfeasibleError:
+        return None
+    if alone is None or kept.rows is None:
+        return kept
+    try:
+        return alone(kept, plan, limit)
+    except (InfeasibleError, NotFoundError):
         return None
 
 

@@ -15,7 +15,7 @@ from shoal.bounds import Bound
 from shoal.clock import Limit
 from shoal.encoding.classes import class_sizes
 from shoal.encoding.encode import encode
-from shoal.encoding.exposure import exposed, exposed_in_release, unprotected
+from shoal.encoding.exposure import exposed
 from shoal.encoding.noting import notations
 from shoal.encoding.pseudonyms import with_pseudonyms
 from shoal.encoding.publish import Published, publish
@@ -23,11 +23,20 @@ from shoal.encoding.recode import RecodedColumn
 from shoal.encoding.released_span import by_what_is_kept
 from shoal.encoding.rest import left_over, settled
 from shoal.encoding.table import EncodedTable, Recoding
+from shoal.encoding.treating import seen_before_groups, treated
 from shoal.encoding.weights import about_weights, with_weights
 from shoal.engines.base import Decision, Engine, Measured
 from shoal.engines.memory.bound import BOUND_SHARE, bound_of
 from shoal.engines.memory.budget import best_l, strongest
 from shoal.engines.memory.canonical import canonical
+from shoal.engines.memory.facts import (
+    before_of,
+    exposed_in,
+    method_used,
+    risk_before,
+    suppression_of,
+    unprotected_in,
+)
 from shoal.engines.memory.foresight import seconds_after_partition
 from shoal.engines.memory.levels import best_levels
 from shoal.engines.memory.outliers import Kept, for_rest, partition_kept, with_stars
@@ -43,12 +52,11 @@ from shoal.io.read import delimiter_of
 from shoal.io.write import sha256_of
 from shoal.metrics.disclosure import Disclosure, attribute_disclosure
 from shoal.metrics.loss import measure
-from shoal.models import check_eligible, needs_sensitive
+from shoal.models import check_eligible
 from shoal.plan import Plan
 from shoal.policy import Policy
-from shoal.release import Before, Budget, MethodUsed, Release, Suppression, fingerprint_of
+from shoal.release import Budget, Release, fingerprint_of
 from shoal.verification.check import Verification, check_release, check_separated
-from shoal.verification.manifest import risk_of
 
 __all__ = ["Draft", "Encoded", "MemoryEngine", "Source"]
 
@@ -74,6 +82,14 @@ class Source(NamedTuple):
     """Of that file, for the private record."""
     delimiter: str | None = None
     """Of that file, if it is CSV: the release keeps it."""
+    untreated: pa.Table | None = None
+    """The table before its columns were treated, where some were."""
+
+    def kept(self, rows: NDArray[np.int64], plan: Plan) -> pa.Table:
+        """Some of the records, treated as if there had never been others."""
+        if self.untreated is None:
+            return self.table.take(pa.array(rows))
+        return treated(self.untreated.take(pa.array(rows)), plan.policy, plan.seed)
 
 
 class Encoded(NamedTuple):
@@ -124,6 +140,13 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
         complete = complete.override(notation=found)
         return source._replace(table=with_weights(table, complete), rest=rest), complete
 
+    def treat(self, source: Source, policy: Policy, seed: int) -> Source:
+        """Treated before anybody looks: models, risks and notices are of what is published."""
+        if not policy.treat:
+            return source
+        table = treated(source.table, policy, seed)
+        return source._replace(table=table, untreated=source.table)
+
     def encode(self, source: Source, policy: Policy) -> Encoded:
         """Codes of all records."""
         self.report("encode", 0, 1)
@@ -154,12 +177,17 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             plan = plan.decided(l=best_l(table.codebook))
         if plan.open:
             ordered = canonical(table, plan.seed)
-            plan, budget, kept = strongest(ordered.table, plan, self.report, self.limit)
-            groups = self._alone(encoded, ordered.back(self._mended(kept, plan)), plan)
+
+            def alone(kept: Kept, trial: Plan, limit: Limit) -> Kept:
+                return self._alone(encoded, ordered.back(self._mended(kept, trial)), trial, limit)
+
+            plan, budget, kept = strongest(ordered.table, plan, self.report, self.limit, alone)
+            everybody = kept.rows is None
+            groups = ordered.back(self._mended(kept, plan)) if everybody else kept
         check_eligible(table.codebook, plan.models)
         cautions = plan.method.cautions(plan.seen(table), plan.models, plan.options)
         source = encoded.source.table
-        known = exposed(source, table, plan.policy, plan.policy.k or 0)
+        known = exposed(source, table, _without_means(plan.policy), plan.policy.k or 0)
         known += about_weights(source, plan.policy)
         return Decision(plan, budget, groups, tuple(known), tuple(cautions))
 
@@ -177,9 +205,9 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             finding = limit.share(FINDING_SHARE)
             kept = partition_kept(ordered.table, plan, self.report, finding, regrouped=True)
             found = self._alone(encoded, ordered.back(self._mended(kept, plan)), plan)
-        return found if shown is None or found.loss <= shown.loss else shown
+        return found if shown is None or found.loss_alone <= shown.loss_alone else shown
 
-    def _alone(self, encoded: Encoded, kept: Kept, plan: Plan) -> Kept:
+    def _alone(self, encoded: Encoded, kept: Kept, plan: Plan, limit: Limit | None = None) -> Kept:
         """Kept records grouped anew, as if those who are suppressed had never been there.
 
         Spans, kinds, trees and the order of ties would else follow from all records, and so
@@ -190,7 +218,10 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
         """
         if kept.rows is None:
             return kept
-        source = encoded.source.table.take(pa.array(kept.rows))
+        if plan.policy.suppress_by == "star":  # everybody is published
+            source = encoded.source.table.take(pa.array(kept.rows))
+        else:
+            source = encoded.source.kept(kept.rows, plan)
         asked = for_rest(plan, kept.table.n, encoded.table.n)
         try:
             with warnings.catch_warnings():
@@ -198,13 +229,10 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
                 table = encode(source, plan.policy)
             check_eligible(table.codebook, asked.models)
             rest = encoded._replace(source=encoded.source._replace(table=source), table=table)
-            outcome = self._everybody(rest, asked).outcome
+            outcome = self._everybody(rest, asked, limit).outcome
         except ShoalError:
             return kept
         found = Kept(table, outcome, kept.rows, kept.suppressed, among_all=kept.table)
-        most = plan.policy.max_loss
-        if most is not None and found.loss > most:
-            return kept
         return found._replace(outcome=replace(outcome, proof=_proof_of_rest(kept, found)))
 
     def _mended(self, kept: Kept, plan: Plan) -> Kept:
@@ -228,14 +256,17 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             )
         return found
 
-    def _everybody(self, encoded: Encoded, plan: Plan) -> Kept:
-        """Groups of all records: of a long table in ranges, as every engine makes them."""
+    def _everybody(self, encoded: Encoded, plan: Plan, limit: Limit | None = None) -> Kept:
+        """Groups of all records, made until a limit: by default all the time there is.
+
+        Those of a long table are made in ranges, as every engine makes them.
+        """
         size = range_size(plan, encoded.table.n)
         if size is not None:
             outcome = grouped_by_ranges(encoded.table, plan, size, self.report)
             return Kept(encoded.table, outcome)
         ordered = canonical(encoded.table, plan.seed)
-        limit = self._for_method(encoded, plan)
+        limit = limit or self._for_method(encoded, plan)
         outcome = partition_eligible(ordered.table, plan, self.report, limit)
         return ordered.back(self._mended(Kept(ordered.table, outcome), plan))
 
@@ -257,7 +288,7 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             released = with_stars(recoded, kept.rows, encoded.table.n)
             person = encoded.table.person
         elif kept.rows is not None:
-            source = source.take(pa.array(kept.rows))
+            source = encoded.source.kept(kept.rows, plan)
         published = publish(source, released, plan.policy, outcome.separated)
         published = with_pseudonyms(published, source, plan.policy, plan.seed)
         persons = None if person is None else person[published.rows]
@@ -328,7 +359,7 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             qi=draft.published.qi,
             loss=measured.loss,
             verification=verification,
-            method=_method_used(plan, draft.kept),
+            method=method_used(plan, draft.kept),
             class_sizes=measured.class_sizes,
             kinds=draft.kept.table.codebook.kinds,
             released_loss=measured.released,
@@ -336,13 +367,14 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             bound=bound,
             budget=decision.budget,
             seed=plan.seed,
-            suppressed=_suppression(plan, draft.kept, table.n),
-            exposed=_exposed_in(draft.published, plan),
-            unprotected=_unprotected_in(draft.published, plan),
+            suppressed=suppression_of(plan, draft.kept, table.n),
+            exposed=exposed_in(draft.published, plan),
+            unprotected=unprotected_in(draft.published, plan),
             exposed_in_input=decision.exposed,
-            risk_before=_risk_before(table),
+            risk_before=risk_before(table),
             cautions=decision.cautions,
-            before=_before(table, plan),
+            searched=tuple(self.searched),
+            before=before_of(table, plan),
             kind=encoded.source.kind,
             persons=draft.persons,
             source=encoded.source.path,
@@ -379,50 +411,10 @@ def _proof_of_rest(kept: Kept, found: Kept) -> str:
 def _read_by_value(policy: Policy) -> list[str]:
     """Columns whose dates and numbers are read, in whatever notation."""
     weights = [policy.weight_column] if policy.weight_as == "round" else []
-    return [*policy.qi, *policy.sensitive, *(name for name in weights if name)]
+    treated = [name for name in policy.treat if name not in policy.sensitive]
+    return [*policy.qi, *policy.sensitive, *treated, *(name for name in weights if name)]
 
 
-def _before(table: EncodedTable, plan: Plan) -> Before:
-    """How many stand out in the microdata."""
-    sizes = class_sizes(table.columns(), table.n)
-    k = plan.policy.k or 2
-    return Before(table.n, int((sizes == 1).sum()), k, int(sizes[sizes < k].sum()))
-
-
-def _method_used(plan: Plan, kept: Kept) -> MethodUsed:
-    outcome = kept.outcome
-    return MethodUsed(
-        plan.method.name,
-        plan.options.model_dump(),
-        plan.recoding,
-        plan.looked_at,
-        plan.method.drawn,
-        outcome.facts,
-        outcome.proof,
-    )
-
-
-def _risk_before(table: EncodedTable) -> dict[str, float]:
-    """What a prosecutor gets of the input, and how many records nobody else is like."""
-    sizes = class_sizes(table.columns(), table.n)
-    return {**risk_of(sizes), "unique_records": int(np.count_nonzero(sizes == 1))}
-
-
-def _exposed_in(published: Published, plan: Plan) -> tuple[str, ...]:
-    """What plain columns give away, as far as what is published tells."""
-    policy = plan.policy
-    return tuple(exposed_in_release(published.table, published.qi, policy, policy.k or 0))
-
-
-def _unprotected_in(published: Published, plan: Plan) -> tuple[str, ...]:
-    """Sensitive columns that no model is about, as far as what is published tells."""
-    if needs_sensitive(plan.models):
-        return ()
-    return tuple(unprotected(published.table, published.qi, plan.policy))
-
-
-def _suppression(plan: Plan, kept: Kept, records: int) -> Suppression | None:
-    """Outliers, where some were allowed."""
-    if plan.policy.max_suppressed is None:
-        return None
-    return Suppression(kept.suppressed, records, plan.policy.suppress_by)
+def _without_means(policy: Policy) -> Policy:
+    """Plain columns whose values are seen before groups are made."""
+    return policy.model_copy(update={"plain": seen_before_groups(policy)})

@@ -71,6 +71,13 @@ class Kept(NamedTuple):
         kept = gcp(*self.priced(self.outcome.recoding))
         return with_suppressed(kept, self.table.n, self.suppressed)
 
+    @property
+    def loss_alone(self) -> float:
+        """The same on the scales of the kept records: it tells nothing of where others lie."""
+        return with_suppressed(
+            gcp(self.table, self.outcome.recoding), self.table.n, self.suppressed
+        )
+
     def priced(self, recoding: Recoding) -> tuple[EncodedTable, Recoding]:
         """The records and how they are published, on the scales of all records."""
         if self.among_all is None:

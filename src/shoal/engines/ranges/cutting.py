@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from shoal.encoding.codebook import Attribute, Codebook
 from shoal.encoding.sketch import Sketch
 from shoal.encoding.table import Codes, EncodedTable
-from shoal.methods.curve import MOST, RUN, Course, cut_into, drawn_course
+from shoal.methods.curve import RUN, Course, cut_into, drawn_course
 from shoal.models import needs_sensitive, satisfied, whole_histograms, whole_sizes
 from shoal.models.base import Model
 from shoal.plan import Plan
@@ -43,10 +43,14 @@ def course_of(
 ) -> Course:
     """The curve along which a table is cut into ranges; drawn from the seed."""
     nothing = np.zeros((0, 0), dtype=np.int32)
-    sample = plan.seen(EncodedTable(tuple(attributes), sketch.sample(MOST), (), nothing))
+
+    def sample(size: int) -> EncodedTable:
+        return plan.seen(EncodedTable(tuple(attributes), sketch.sample(size), (), nothing))
+
+    seen, records = sample(1).qi, int(sketch.counts.sum())
     run = max([RUN, *(model.smallest_class for model in plan.models)])
     bits = getattr(plan.options, "bits", None)
-    return drawn_course(lambda: sample, counts, sample.qi, plan.seed, cut_into(run), bits=bits)
+    return drawn_course(sample, records, counts, seen, plan.seed, cut_into(run), bits=bits)
 
 
 class Borders:

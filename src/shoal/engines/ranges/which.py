@@ -39,6 +39,8 @@ def wants_the_whole(plan: Plan) -> str | None:
         return "outliers are found among all records; leave out max_suppressed"
     if policy.max_loss is not None:
         return "max_loss tries many releases of all records; give k or l"
+    if policy.treat:
+        return "treated columns are made from all records of a class; leave out treat"
     if policy.coarsen_open:
         return "coarsen = auto tries levels on all records; name the levels"
     if policy.time is not None:

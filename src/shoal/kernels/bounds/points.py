@@ -206,20 +206,29 @@ def least_reach(costs, space, row, low, high, other_low, other_high):
 
 
 @inner_borrowed
-def sort_by_reach(distance, point, length):
-    """Shell sort of the first `length` points, nearest first, in place."""
+def sort_by_reach(distance, point, length, left):
+    """Shell sort of the first `length` points, nearest first, in place.
+
+    ``left`` goes along with them; None where nothing does, which is compiled without it.
+    """
     gap = 1
     while 9 * gap < 4 * length:
         gap = 9 * gap // 4 + 1
     while gap > 0:
         for i in range(gap, length):
             far, here = distance[i], point[i]
+            if left is not None:
+                copies = left[i]
             at = i
             while at >= gap and distance[at - gap] > far:
                 distance[at] = distance[at - gap]
                 point[at] = point[at - gap]
+                if left is not None:
+                    left[at] = left[at - gap]
                 at -= gap
             distance[at], point[at] = far, here
+            if left is not None:
+                left[at] = copies
         gap = 0 if gap == 1 else max(1, 4 * gap // 9)
 
 

@@ -50,7 +50,7 @@ def _nearby(costs, space, scratch, point, copies, size):
     for j in range(begin, end):
         scratch.found[j - begin] = j
         scratch.found_reach[j - begin] = reach(costs, space, row, low, high, j)
-    sort_by_reach(scratch.found_reach, scratch.found, end - begin)
+    sort_by_reach(scratch.found_reach, scratch.found, end - begin, None)
     scratch.used[:] = 0
     scratch.used[space.value[point]] = copies
     scratch.group[:copies] = point

@@ -223,7 +223,7 @@ def _pass(space, scratch, y, point, copies, passed, most):
 @inner_borrowed
 def _open_root(space, scratch, y, found, size):
     """Candidates of the root, nearest first; the bound of those that find no room."""
-    sort_by_reach(scratch.found_reach, scratch.found, found)
+    sort_by_reach(scratch.found_reach, scratch.found, found, None)
     room = scratch.point.shape[1]
     scratch.length[0] = min(found, room)
     scratch.cursor[0] = 0
@@ -363,7 +363,7 @@ def _open(costs, space, scratch, weights, level, at, size, best):
             kept += 1
     scratch.length[below] = kept
     if scratch.need[below] > 1:
-        _sort(scratch, below, kept)
+        sort_by_reach(scratch.reach[below], scratch.point[below], kept, scratch.left[below])
     passed = 0
     scratch.top_sum[0] = 0.0
     for i in range(kept):
@@ -371,23 +371,3 @@ def _open(costs, space, scratch, weights, level, at, size, best):
         scratch.least[below, i], passed = _least(
             space, scratch, y, below, size, j, far, left, passed
         )
-
-
-@inner_borrowed
-def _sort(scratch, level, length):
-    """Shell sort of the candidates of a level, nearest first."""
-    point, left, distance = scratch.point[level], scratch.left[level], scratch.reach[level]
-    gap = 1
-    while 9 * gap < 4 * length:
-        gap = 9 * gap // 4 + 1
-    while gap > 0:
-        for i in range(gap, length):
-            far, here, copies = distance[i], point[i], left[i]
-            at = i
-            while at >= gap and distance[at - gap] > far:
-                distance[at] = distance[at - gap]
-                point[at] = point[at - gap]
-                left[at] = left[at - gap]
-                at -= gap
-            distance[at], point[at], left[at] = far, here, copies
-        gap = 0 if gap == 1 else max(1, 4 * gap // 9)

@@ -33,7 +33,7 @@ __all__ = ["Found", "Starts"]
 
 CUT, CUT_VALUED, CUT_BY_SIZE = 0.7, 2.0, 0.35
 HILBERT, HILBERT_BY_K, MERGED, MERGED_FAR = 0.1, 0.005, 0.1, 2.0
-NEAREST, PLAIN = 8.0, 0.3
+NEAREST, PLAIN = 1.8, 0.3
 """Microseconds for each value of the table: CutTree for k, for values and for each record of
 the smallest group then; hilbert, for each of k, with merging, and with long runs of it; bsgi;
 all others."""

@@ -13,7 +13,7 @@ from typing import Any
 from shoal.report.charts.theme import ACCENT, COLOURS, INK, PALE, load_altair
 from shoal.report.charts.treemap import tiles
 
-__all__ = ["cells", "class_sizes", "distribution", "ladder", "losses"]
+__all__ = ["cells", "class_sizes", "distribution", "ladder", "line", "losses"]
 
 WIDTH = 330
 """Pixels of a plot: with its labels it fits on a phone without being made smaller."""
@@ -112,7 +112,7 @@ def losses(parts: Sequence[tuple[str, float]]) -> Any:
     rows = [
         {"name": name, "x": x, "x2": x + w - 2, "y": height - y, "y2": height - y - h + 2,
          "xm": x + 6, "ym": height - y - 15, "share": value / total,
-         "text": name if 7.4 * len(name) + 8 < w and h > 20 else "",
+         "text": _fitting(name, (w - 10) / 7.8) if h > 20 else "",
          "number": f"{100 * value / total:.0f}%" if w > 40 and h > 38 else ""}
         for (name, value), (x, y, w, h) in zip(shown, placed, strict=True)
     ]  # fmt: skip
@@ -205,8 +205,44 @@ def distribution(bars: Sequence[tuple[str, float, float | None]]) -> Any:
     return alt.layer(*layers).properties(width=WIDTH - 140, height=20 * len(rows))
 
 
+def line(
+    points: Sequence[tuple[float, float, str]], across: str, *, logarithmic: bool = False
+) -> Any:
+    """A loss along something, with a label at each point that has one."""
+    alt = load_altair()
+    few = len(points) <= 5
+    rows = [{"at": at, "loss": loss, "text": text} for at, loss, text in points]
+    most = max(loss for _, loss, _ in points)
+    scale = alt.Scale(type="log", nice=False, padding=24) if logarithmic else alt.Scale(zero=True)
+    x = alt.X(
+        "at:Q", title=across, scale=scale,
+        axis=alt.Axis(
+            tickCount=5, grid=False, ticks=False, format="~g",
+            **({"values": [at for at, _, _ in points]} if few else {}),
+        ),
+    )  # fmt: skip
+    y = alt.Y(
+        "loss:Q", title="loss", scale=alt.Scale(domain=[0, most * 1.2]),
+        axis=alt.Axis(tickCount=4, domain=False, ticks=False),
+    )  # fmt: skip
+    base = alt.Chart(alt.Data(values=rows)).encode(x=x, y=y)
+    path = base.mark_line(
+        color=ACCENT, strokeWidth=2, interpolate="linear" if few else "step-after"
+    )
+    named = [row for row in rows if row["text"]]
+    labelled = alt.Chart(alt.Data(values=named)).encode(x=x, y=y)
+    dots = labelled.mark_point(filled=True, size=70, color=ACCENT, opacity=1)
+    texts = labelled.mark_text(dy=-13, fontSize=11, fontWeight=600, color=INK).encode(text="text:N")
+    return alt.layer(path, dots, texts).properties(width=WIDTH - 50, height=150)
+
+
 def _short(text: str, most: int = 24) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _fitting(text: str, most: float) -> str:
+    """A text, or its beginning, in a place for so many letters; nothing where that is too few."""
+    return text if len(text) <= most else _short(text, int(most)) if most >= 4 else ""
 
 
 def _percent(share: float) -> str:

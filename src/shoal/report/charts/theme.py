@@ -29,6 +29,11 @@ ACCENT = COLOURS[0]
 INK, PALE, GRID, AXIS, PAPER = "#222222", "#6B6B6B", "#E6E6E6", "#999999", "#FFFFFF"
 FONT = "Helvetica Neue, Helvetica, Arial, sans-serif"
 
+SLACK = 24
+"""Pixels beside a picture for labels in a wider font than they were measured in."""
+LARGER = 1.15
+"""How much larger than it was drawn a picture may be shown where there is room."""
+
 VARIABLES = {
     **{INK: "ink", PALE: "pale", GRID: "grid", AXIS: "axis", PAPER: "paper"},
     **{colour: f"series-{number}" for number, colour in enumerate(COLOURS)},
@@ -94,12 +99,20 @@ def svg(chart: Any, description: str) -> str:
 
     text: str = vl_convert.vegalite_to_svg(bare(chart).to_dict())
     size = re.search(r'width="([\d.]+)" height="([\d.]+)"', text)
-    width = float(size[1]) if size else 0
+    width, height = (float(size[1]), float(size[2])) if size else (0.0, 0.0)
     text = re.sub(r' width="[\d.]+" height="[\d.]+"', "", text, count=1)
     # Told apart from what a page has besides: vl-convert counts its ids from 0 in each picture.
     text = re.sub(r'\b(?:aria-\w+|role)="[^"]*"\s?', "", text)
     for colour, name in VARIABLES.items():
         text = re.sub(f'"{colour}"', f'"var(--chart-{name}, {colour})"', text, flags=re.I)
+    # Labels were measured in a font that the reader may not have: wider ones need room.
+    text = re.sub(
+        r'viewBox="[^"]*"',
+        f'viewBox="{-SLACK} 0 {width + 1.5 * SLACK:g} {height:g}"',
+        text,
+        count=1,
+    )
+    width = (width + 1.5 * SLACK) * LARGER
     label = escape(description, quote=True)
     look = f'style="width:100%;max-width:{width:.0f}px;height:auto"'
     return text.replace("<svg ", f'<svg role="img" aria-label="{label}" {look} ', 1)

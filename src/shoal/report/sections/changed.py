@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from shoal.report.blocks import Figure, Section, Table
 from shoal.report.changes import SORTS, Change
 from shoal.report.charts import release as charts
-from shoal.report.wording import listed, percent
+from shoal.report.wording import listed, percent, treated_words
 
 __all__ = ["changed"]
 
@@ -17,7 +17,7 @@ SORT_NAMES = {"unchanged": "unchanged", "generalised": "generalised",
               "labels": "values or groups", "starred": "starred", "missing": "missing"}  # fmt: skip
 
 
-def changed(changes: Sequence[Change], before: bool) -> Section:
+def changed(changes: Sequence[Change], before: bool, treat: Mapping[str, Sequence[str]]) -> Section:
     """What happened to each column."""
     total = sum(change.records for change in changes) or 1
     same = sum(change.unchanged for change in changes) / total
@@ -31,6 +31,7 @@ def changed(changes: Sequence[Change], before: bool) -> Section:
             f"The widest intervals are in {widest.name}: half of them span no more than "
             f"{percent(widest.typical_share, 0)} of the column."
         )
+    answer += [f"{name}: {listed(treated_words(texts))}." for name, texts in treat.items()]
     rows = tuple(_change_row(change) for change in changes)
     headings = ("column", "how", "unchanged", "generalised", "starred", "typical width")
     table = Table("What was done to each column", headings, rows, numbers=(2, 3, 4, 5))

@@ -14,6 +14,7 @@ from shoal.models import ClassHistograms, histograms
 from shoal.report.blocks import Block, Figure, Section, Table
 from shoal.report.charts import release as charts
 from shoal.report.risks import THRESHOLDS, Risk, class_bins, risk_of
+from shoal.report.sections.attackers import Told
 from shoal.report.source import Source, View
 from shoal.report.wording import listed, percent
 from shoal.risks.disclosure import Disclosure, disclosure
@@ -23,7 +24,11 @@ __all__ = ["disclosures", "original_risk", "risk"]
 
 
 def risk(
-    source: Source, views: Sequence[View], told: Sequence[Disclosure], before: Risk | None
+    source: Source,
+    views: Sequence[View],
+    told: Sequence[Disclosure],
+    before: Risk | None,
+    further: Sequence[Told] = (),
 ) -> tuple[Section, dict[str, object]]:
     """What is left to an attacker."""
     risks = [(view, risk_of(view.sizes)) for view in views]
@@ -58,12 +63,16 @@ def risk(
             f"for {percent(worst.told_by_majority)} of the records; without the release, guessing "
             f"the most frequent value is right for {percent(worst.base_rate)}."
         )
+    for lines, more, _ in further:
+        answer += lines
+        blocks += more
     if source.policy.person is not None:
         answer.append("Numbers here count records; the promises count persons.")
     facts: dict[str, object] = {
         "after": [{"reader": view.reader, **found.to_dict()} for view, found in risks],
         **({"before": before.to_dict()} if before is not None else {}),
         "disclosure": [one.to_dict() for one in told],
+        **{name: value for _, _, facts in further for name, value in facts.items()},
     }
     section = Section("risk", "Risk", "What is left to an attacker?", tuple(answer), tuple(blocks))
     return section, facts

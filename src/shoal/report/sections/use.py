@@ -13,9 +13,12 @@ from shoal.report.wording import percent
 
 __all__ = ["useful"]
 
+ROWS = 12
+"""Points of a search that are listed behind its picture."""
+
 
 def useful(
-    source: Source, pairs: Sequence[Pair], frontier: Table | None
+    source: Source, pairs: Sequence[Pair], frontier: Figure | None
 ) -> Section:  # fmt: skip
     """What is left of the use."""
     loss = source.told("loss") or {}
@@ -53,8 +56,31 @@ def useful(
         headings = ("column", "column", "records moved")
         blocks.append(Table("Two-way distributions, before against after", headings, moved, (2,)))
     if frontier is not None:
-        answer_lines.append("What a weaker or a stronger k would give or cost is in the table.")
+        answer_lines.append("What a weaker k would give back and a stronger one cost is drawn.")
         blocks.append(frontier)
+    searched = _searched(source)
+    if searched is not None:
+        blocks.append(searched)
     return Section(
         "use", "Usefulness", "What can still be done with it?", tuple(answer_lines), tuple(blocks)
     )  # fmt: skip
+
+
+def _searched(source: Source) -> Figure | None:
+    """The loss against the time of the search, where the record has it."""
+    told = (source.record or {}).get("search")
+    try:
+        points = [(float(second), float(loss)) for second, loss in told or ()]
+    except (TypeError, ValueError):
+        return None
+    if len(points) < 2:
+        return None
+    few = points if len(points) <= ROWS else [*points[:: -(-len(points) // ROWS)], points[-1]]
+    rows = tuple((f"{second:.1f}", f"{loss:.4f}") for second, loss in few)
+    table = Table("Loss while the method searched", ("seconds", "loss"), rows, numbers=(0, 1))
+    (first, start), (last, end) = points[0], points[-1]
+    seen = f"Loss from {start:.4f} after {first:.1f} s to {end:.4f} after {last:.1f} s"
+    named = [(first, start, f"{start:.3f}"), *((s, loss, "") for s, loss in points[1:-1]),
+             (last, end, f"{end:.3f}")]  # fmt: skip
+    draw = partial(charts.line, named, "seconds of the search")
+    return Figure("Loss against the time of the search", seen, draw, table)

@@ -86,13 +86,22 @@ def _not_protected(source: Source, told: Sequence[Disclosure]) -> tuple[str, ...
         lines.append(
             "The quasi-identifiers are published as they are: who is in the table is not hidden."
         )
-    plain = [name for name in policy.plain if name in source.table.column_names]
+    plain = [
+        name
+        for name in policy.plain
+        if name in source.table.column_names and name not in policy.treat
+    ]
+    if blurred := [name for name in policy.treat if name in source.table.column_names]:
+        lines.append(
+            f"Made coarser, and not counted among what an attacker knows: {', '.join(blurred)}."
+        )
     if plain:
         lines.append(
             f"Published as they were, and not counted among what an attacker knows: "
             f"{', '.join(plain)}."
         )
-    about = {check.column for check in source.verification.checks} if source.verification else set()
+    checks = source.verification.checks if source.verification else ()
+    about = {check.column for check in checks if check.model != "treatment"}
     lines += [
         f"No promise is about {one.column}: {percent(one.homogeneous_records)} of the records are "
         "in classes in which all have the same value, so it is known of them."

@@ -1,0 +1,305 @@
+"""Treated columns: numbers that are no quasi-identifier, made coarser before they go out.
+
+Top and bottom codes, rounded and noisy values are made before anything else looks at the
+column, so that models, risk and attacks see what is published. Means of neighbours
+(`averaged`) need the classes, and are made when these are known.
+
+Values are exact (whole numbers and fractions). What is drawn comes from the secret seed,
+record by record in the order of what records hold: the same records give the same release,
+whatever order they come in. A treated column is written anew, all of it in one way, so that
+the form of a cell does not tell whether it was changed; what is missing is a null.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from shoal.encoding.classes import class_ids
+from shoal.encoding.row_order import order_by_content, ranks_of_column
+from shoal.encoding.values import amounts_of, distinct_values
+from shoal.errors import PolicyError
+from shoal.kernels.treating import mdav_line
+from shoal.notation import written
+from shoal.policy import Policy
+from shoal.quantities import exact
+from shoal.treatments import Treatment, treatments
+
+__all__ = ["Numbers", "at_end", "averaged", "numbers_in", "seen_before_groups", "treated"]
+
+Rows = NDArray[np.int64]
+EXACT_BITS = 50
+"""Whole numbers up to 2 to this keep their last digit when a mean or noise is added."""
+MEAN_DIGITS = 2
+"""Digits that a mean has more than the values it is of."""
+
+
+class Numbers(NamedTuple):
+    """The numbers of a column: distinct ones, ascending, and where each record stands."""
+
+    values: tuple[Fraction | int, ...]
+    codes: Rows
+    """Index into `values` of each record; -1 where missing."""
+
+    @property
+    def counts(self) -> Rows:
+        """How many records have each value."""
+        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.values))
+
+    def mapped(self, values: Iterable[Fraction | int]) -> Numbers:
+        """With another number for each distinct value."""
+        return _ascending(list(values), self.codes)
+
+
+def treated(table: pa.Table, policy: Policy, seed: int) -> pa.Table:
+    """The table with its columns treated, but for means inside classes."""
+    before = {
+        name: [one for one in treatments(texts) if one.how != "micro"]
+        for name, texts in policy.treat.items()
+        if name in table.column_names
+    }
+    drawn = any(one.how == "noise" or one.random for steps in before.values() for one in steps)
+    order = order_by_content(table) if drawn else None
+    changed = table
+    for name, steps in before.items():
+        numbers = numbers_in(table, name, policy)
+        for one in steps:
+            numbers = _treated(numbers, one, name, _Draws(seed, name, one.how, order))
+        changed = _with(changed, name, numbers, policy)
+    return changed
+
+
+class _Draws:
+    """Random words for the records of a column, in the order of what the records hold."""
+
+    def __init__(self, seed: int, name: str, how: str, order: Rows | None) -> None:
+        self.key = f"shoal treat\0{seed}\0{name}\0{how}".encode()
+        self.order = order
+
+    def words(self, kind: str) -> NDArray[np.uint64]:
+        """64 random bits a record. SHAKE: who knows the values of all others learns no draw."""
+        assert self.order is not None
+        stream = hashlib.shake_256(self.key + b"\0" + kind.encode()).digest(8 * len(self.order))
+        found = np.empty(len(self.order), dtype=np.uint64)
+        found[self.order] = np.frombuffer(stream, dtype="<u8")
+        return found
+
+    def shares(self, kind: str) -> NDArray[np.float64]:
+        """A number between 0 and 1 a record, neither of both."""
+        return ((self.words(kind) >> np.uint64(11)).astype(np.float64) + 0.5) / 2.0**53
+
+    def normal(self) -> NDArray[np.float64]:
+        """Standard normal numbers (Box and Muller)."""
+        radius = np.sqrt(-2.0 * np.log(self.shares("radius")))
+        return np.asarray(radius * np.cos(2.0 * np.pi * self.shares("angle")))
+
+
+def numbers_in(table: pa.Table, name: str, policy: Policy) -> Numbers:
+    """The numbers of a column, or an error that names it and shows no cell."""
+    distinct = distinct_values(table.column(name), policy.missing, policy.notation.get(name))
+    amounts = amounts_of(name, "numeric", distinct)
+    values: list[Fraction | int] = [
+        exact(amount) if isinstance(amount, float) else amount for amount in amounts.tolist()
+    ]
+    return _ascending(values, distinct.codes.astype(np.int64))
+
+
+def _ascending(values: list[Fraction | int], codes: Rows) -> Numbers:
+    """Equal values merged, all in ascending order."""
+    in_order = sorted(set(values))
+    place = {value: number for number, value in enumerate(in_order)}
+    index = np.array([*(place[value] for value in values), -1], dtype=np.int64)
+    return Numbers(tuple(in_order), index[codes])
+
+
+def _treated(numbers: Numbers, one: Treatment, name: str, draws: _Draws) -> Numbers:
+    if not numbers.values:  # nothing but missing values
+        return numbers
+    if one.how == "noise":
+        return _noisy(numbers, one, name, draws)
+    if one.how == "round":
+        return _rounded_by_chance(numbers, one, draws) if one.random else _rounded(numbers, one)
+    return _clipped(numbers, one)
+
+
+def _rounded(numbers: Numbers, one: Treatment) -> Numbers:
+    """To the nearest multiple; from the middle to the even one."""
+    step = one.amount
+    return numbers.mapped(_plain(round(Fraction(value) / step) * step) for value in numbers.values)
+
+
+def _rounded_by_chance(numbers: Numbers, one: Treatment, draws: _Draws) -> Numbers:
+    """Up as often as the value lies above the multiple below it: the mean stays what it is."""
+    step = one.amount
+    below = [Fraction(value) // step for value in numbers.values]
+    chance = [
+        Fraction(value) / step - low for value, low in zip(numbers.values, below, strict=True)
+    ]
+    least = np.array([min(int(share * 2**64), 2**64 - 1) for share in chance], dtype=np.uint64)
+    up = draws.words("up") < least[np.maximum(numbers.codes, 0)]
+    both = [_plain(low * step) for low in below] + [_plain((low + 1) * step) for low in below]
+    codes = np.where(numbers.codes < 0, -1, numbers.codes + up * len(below))
+    return _in_use(_ascending(both, codes))
+
+
+def _clipped(numbers: Numbers, one: Treatment) -> Numbers:
+    """Values beyond a value, or beyond a quantile, become it."""
+    end = _plain(one.amount)
+    if one.share:
+        end = _quantile(numbers, one)
+    nearer = min if one.how == "top" else max
+    return numbers.mapped(nearer(value, end) for value in numbers.values)
+
+
+def _quantile(numbers: Numbers, one: Treatment) -> Fraction | int:
+    """The outermost value such that it and those beyond it make up the share asked for.
+
+    Whoever stands at the end then stands among so many, which can be counted in the release.
+    """
+    counts = numbers.counts
+    beyond = np.cumsum(counts[::-1])[::-1] if one.how == "top" else np.cumsum(counts)
+    enough = np.flatnonzero(beyond >= at_end(one, int(counts.sum())))
+    return numbers.values[int(enough[-1 if one.how == "top" else 0])]
+
+
+def at_end(one: Treatment, records: int) -> int:
+    """How many of so many records carry a top or bottom code by quantile, at least."""
+    share = 1 - one.amount if one.how == "top" else one.amount
+    return max(1, -(-share.numerator * records // share.denominator))
+
+
+def _noisy(numbers: Numbers, one: Treatment, name: str, draws: _Draws) -> Numbers:
+    """Normal noise, on the grid of the column's own digits."""
+    digits, grid = _on_grid(numbers)
+    known = numbers.codes >= 0
+    present = grid[numbers.codes[known]]
+    deviation = float(one.amount) * (float(present.std()) if one.share else 10.0**digits)
+    if deviation < 1:
+        least = "a digit more" if digits else "1"
+        raise PolicyError(
+            f"treat of {name!r}: {one} would hardly change a value, as the column's last digit "
+            f"counts more; expected {least} at least"
+        )
+    noise = np.rint(deviation * draws.normal()[known]).astype(np.int64)
+    codes = np.full(len(numbers.codes), -1, dtype=np.int64)
+    units, codes[known] = np.unique(present + noise, return_inverse=True)
+    return Numbers(_off_grid(units, digits), codes)
+
+
+def averaged(table: pa.Table, qi: Sequence[str], policy: Policy) -> pa.Table:
+    """A released table with means of neighbours inside its classes, where the policy asks.
+
+    Which of several records with one value fall into which group is decided by all else that
+    is published of them.
+    """
+    asked = {name: treatments(texts)[-1] for name, texts in policy.treat.items()}
+    asked = {n: one for n, one in asked.items() if one.how == "micro" and n in table.column_names}
+    if not asked:
+        return table
+    classes, count = class_ids([ranks_of_column(table.column(n)) for n in qi], table.num_rows)
+    place = np.empty(table.num_rows, dtype=np.int64)
+    place[order_by_content(table)] = np.arange(table.num_rows)
+    changed = table
+    for name, one in asked.items():
+        numbers = numbers_in(table, name, policy)
+        if numbers.values:
+            numbers = _means(numbers, classes, count, place, int(one.amount))
+        changed = _with(changed, name, numbers, policy)
+    return changed
+
+
+def seen_before_groups(policy: Policy) -> tuple[str, ...]:
+    """Plain columns that no mean is taken of: what they tell can be said before the work."""
+    means = {name for name, texts in policy.treat.items() if treatments(texts)[-1].how == "micro"}
+    return tuple(name for name in policy.plain if name not in means)
+
+
+def _means(numbers: Numbers, classes: Rows, count: int, place: Rows, least: int) -> Numbers:
+    digits, grid = _on_grid(numbers)
+    known = np.flatnonzero(numbers.codes >= 0)
+    rows = known[np.lexsort((place[known], numbers.codes[known], classes[known]))]
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(classes[known], minlength=count))])
+    values = grid[numbers.codes[rows]]
+    group = np.empty(len(rows), dtype=np.int64)
+    groups = mdav_line(values, offsets.astype(np.int64), least, group)
+    sizes = np.bincount(group, minlength=groups)
+    low = int(values.min())  # sums of differences stay small
+    sums = np.zeros(groups, dtype=np.int64)
+    np.add.at(sums, group, values - low)
+    finer = 10**MEAN_DIGITS
+    whole, rest = np.divmod(sums, sizes)
+    means = (whole + low) * finer + np.rint(rest * finer / sizes).astype(np.int64)
+    units, of_group = np.unique(means, return_inverse=True)
+    codes = np.full(len(numbers.codes), -1, dtype=np.int64)
+    codes[rows] = of_group[group]
+    return Numbers(_off_grid(units, digits + MEAN_DIGITS), codes)
+
+
+def _on_grid(numbers: Numbers) -> tuple[int, Rows]:
+    """Decimal digits of a column, as many as stay exact, and its values in units of the last."""
+    largest = max(numbers.values[-1], -numbers.values[0])
+    digits = 0
+    while digits < 18 and any((v * 10**digits).denominator > 1 for v in numbers.values):
+        if largest * 10 ** (digits + 1) >= 1 << EXACT_BITS:
+            break
+        digits += 1
+    if largest >= 1 << EXACT_BITS:
+        raise PolicyError("treat: numbers beyond 2^50 can be rounded, top and bottom coded only")
+    return digits, np.array([round(v * 10**digits) for v in numbers.values], dtype=np.int64)
+
+
+def _off_grid(units: Rows, digits: int) -> tuple[Fraction | int, ...]:
+    return tuple(_plain(Fraction(unit, 10**digits)) for unit in units.tolist())
+
+
+def _plain(value: Fraction) -> Fraction | int:
+    return int(value) if value.denominator == 1 else value
+
+
+def _in_use(numbers: Numbers) -> Numbers:
+    """Without values that no record has."""
+    used = np.flatnonzero(numbers.counts)
+    place = np.full(len(numbers.values) + 1, -1, dtype=np.int64)
+    place[used] = np.arange(len(used))
+    return Numbers(tuple(numbers.values[i] for i in used), place[numbers.codes])
+
+
+def _with(table: pa.Table, name: str, numbers: Numbers, policy: Policy) -> pa.Table:
+    """The table with these numbers in a column, written as the column was."""
+    kind = table.schema.field(name).type
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    numbers = _in_use(numbers)
+    values = _array(numbers.values, kind, policy.notation.get(name))
+    column = values.take(pa.array(numbers.codes, mask=numbers.codes < 0))
+    return table.set_column(table.column_names.index(name), name, pa.chunked_array([column]))
+
+
+def _array(values: Sequence[Fraction | int], kind: pa.DataType, notation: str | None) -> pa.Array:
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return pa.array([written(_text(value), notation) for value in values], kind)
+    whole = all(isinstance(value, int) for value in values)
+    for target in (kind, pa.int64(), pa.decimal128(38, 0)) if whole else ():
+        if not pa.types.is_floating(target):
+            try:
+                return pa.array([int(value) for value in values], pa.decimal128(38, 0)).cast(target)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+                continue
+    target = kind if pa.types.is_floating(kind) else pa.float64()
+    return pa.array([float(value) for value in values], pa.float64()).cast(target, safe=False)
+
+
+def _text(value: Fraction | int) -> str:
+    """A number in digits, without an exponent; no more than a column ever has."""
+    if isinstance(value, int):
+        return str(value)
+    with localcontext() as context:
+        context.prec = 400
+        number: Any = Decimal(value.numerator) / Decimal(value.denominator)
+    return f"{number:f}"

@@ -1,0 +1,65 @@
+"""What a release says about itself besides its cells: how it was made, and who stood out before."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shoal.encoding.classes import class_sizes
+from shoal.encoding.exposure import exposed_in_release, unprotected
+from shoal.encoding.publish import Published
+from shoal.encoding.table import EncodedTable
+from shoal.engines.memory.outliers import Kept
+from shoal.models import needs_sensitive
+from shoal.plan import Plan
+from shoal.release import Before, MethodUsed, Suppression
+from shoal.verification.manifest import risk_of
+
+__all__ = [
+    "before_of", "exposed_in", "method_used", "risk_before", "suppression_of", "unprotected_in",
+]  # fmt: skip
+
+
+def before_of(table: EncodedTable, plan: Plan) -> Before:
+    """How many stand out in the microdata."""
+    sizes = class_sizes(table.columns(), table.n)
+    k = plan.policy.k or 2
+    return Before(table.n, int((sizes == 1).sum()), k, int(sizes[sizes < k].sum()))
+
+
+def method_used(plan: Plan, kept: Kept) -> MethodUsed:
+    outcome = kept.outcome
+    return MethodUsed(
+        plan.method.name,
+        plan.options.model_dump(),
+        plan.recoding,
+        plan.looked_at,
+        plan.method.drawn,
+        outcome.facts,
+        outcome.proof,
+    )
+
+
+def risk_before(table: EncodedTable) -> dict[str, float]:
+    """What a prosecutor gets of the input, and how many records nobody else is like."""
+    sizes = class_sizes(table.columns(), table.n)
+    return {**risk_of(sizes), "unique_records": int(np.count_nonzero(sizes == 1))}
+
+
+def exposed_in(published: Published, plan: Plan) -> tuple[str, ...]:
+    """What plain columns give away, as far as what is published tells."""
+    policy = plan.policy
+    return tuple(exposed_in_release(published.table, published.qi, policy, policy.k or 0))
+
+
+def unprotected_in(published: Published, plan: Plan) -> tuple[str, ...]:
+    """Sensitive columns that no model is about, as far as what is published tells."""
+    if needs_sensitive(plan.models):
+        return ()
+    return tuple(unprotected(published.table, published.qi, plan.policy))
+
+
+def suppression_of(plan: Plan, kept: Kept, records: int) -> Suppression | None:
+    """Outliers, where some were allowed."""
+    if plan.policy.max_suppressed is None:
+        return None
+    return Suppression(kept.suppressed, records, plan.policy.suppress_by)

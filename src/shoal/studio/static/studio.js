@@ -1,0 +1,73 @@
+// What HTML cannot do by itself: uploads with progress, copying, groups by drag, asking twice.
+"use strict";
+document.addEventListener("htmx:configRequest", (event) => {
+  const version = document.querySelector('input[name="version"][form]');
+  if (version && event.detail.verb === "post") event.detail.parameters.set("version", version.value);
+});
+document.addEventListener("click", (event) => {
+  const copy = event.target.closest("[data-copy]");
+  if (copy) {
+    const text = document.getElementById(copy.dataset.copy).textContent;
+    navigator.clipboard.writeText(text).then(() => { copy.textContent = document.body.dataset.copied; });
+  }
+  const sure = event.target.closest("[data-sure]");
+  if (sure && !window.confirm(sure.dataset.sure)) event.preventDefault();
+  const chip = event.target.closest("[data-value]");
+  if (chip) chip.setAttribute("aria-pressed", String(chip.getAttribute("aria-pressed") !== "true"));
+  const add = event.target.closest("[data-group-add]");
+  if (add) group(add.closest("[data-board]"));
+});
+function group(board, extra) {
+  const name = board.querySelector("[data-group-name]");
+  const chosen = [...board.querySelectorAll('[data-value][aria-pressed="true"]')];
+  if (extra && !chosen.includes(extra)) chosen.push(extra);
+  const label = name.value.trim();
+  if (!label || !chosen.length) { name.focus(); return; }
+  const text = document.getElementById(board.dataset.board);
+  const values = chosen.map((one) => one.dataset.value).join(" | ");
+  const lines = text.value.split("\n").filter((line) => line.trim());
+  const at = lines.findIndex((line) => line.startsWith(label + ":"));
+  if (at < 0) lines.push(label + ": " + values); else lines[at] += " | " + values;
+  text.value = lines.join("\n") + "\n";
+  chosen.forEach((one) => one.remove());
+}
+document.addEventListener("dragstart", (event) => {
+  const chip = event.target.closest && event.target.closest("[data-value]");
+  if (chip) event.dataTransfer.setData("text/plain", chip.dataset.value);
+});
+document.addEventListener("dragover", (event) => {
+  if (event.target.closest("[data-group-name], [data-board] + label + textarea")) event.preventDefault();
+});
+document.addEventListener("drop", (event) => {
+  const name = event.target.closest("[data-group-name]");
+  if (!name) return;
+  event.preventDefault();
+  const board = name.closest("[data-board]");
+  const value = event.dataTransfer.getData("text/plain");
+  const chip = [...board.querySelectorAll("[data-value]")].find((one) => one.dataset.value === value);
+  if (chip) group(board, chip);
+});
+document.addEventListener("change", (event) => {
+  const input = event.target;
+  if (!input.files || !input.files.length) return;
+  if (input.dataset.into) {
+    input.files[0].text().then((text) => { document.getElementById(input.dataset.into).value = text; });
+    return;
+  }
+  if (!input.dataset.upload) return;
+  const bar = document.getElementById("uploaded"), problem = document.getElementById("upload-problem");
+  const request = new XMLHttpRequest();
+  bar.hidden = false; problem.textContent = "";
+  request.upload.onprogress = (e) => { if (e.lengthComputable) bar.value = 100 * e.loaded / e.total; };
+  request.onload = () => {
+    let said = {};
+    try { said = JSON.parse(request.responseText); } catch { said = { problem: request.responseText }; }
+    if (said.go) window.location.assign(said.go); else { bar.hidden = true; problem.textContent = said.problem; }
+  };
+  request.onerror = () => { bar.hidden = true; problem.textContent = "?"; };
+  request.open("POST", input.dataset.upload);
+  request.setRequestHeader("X-CSRF-Token", document.body.dataset.csrf);
+  request.setRequestHeader("X-File-Name", encodeURIComponent(input.files[0].name));
+  request.setRequestHeader("Content-Type", "application/octet-stream");
+  request.send(input.files[0]);
+});

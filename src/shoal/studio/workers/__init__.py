@@ -1,0 +1,1 @@
+"""Processes that look at records, so that the server never does."""

@@ -1,0 +1,144 @@
+"""A studio for tests: in this process behind a test client, or as a process of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import shoal
+from browser import FLAGS, need_browser
+
+PORT = 4711
+SOURCE = Path(shoal.__file__).resolve().parents[1]
+
+
+def client_of(folder: Path, **settings: Any) -> Any:
+    """A client that came in by the token; use it as a context."""
+    from starlette.testclient import TestClient
+
+    from shoal.studio.app import make_app
+    from shoal.studio.security import Keys
+    from shoal.studio.session import Session
+
+    keys = Keys(PORT)
+    app = make_app(Session(folder), keys, **settings)
+    client = TestClient(app, base_url=f"http://127.0.0.1:{PORT}", raise_server_exceptions=False)
+    client.keys, client.studio = keys, app.studio
+    return client
+
+
+def enter(client: Any) -> Any:
+    """Come in, as the address of the terminal does."""
+    answer = client.get(f"/?token={client.keys.token}", follow_redirects=False)
+    assert answer.status_code == 303
+    client.cookies.set(client.keys.cookie_name, client.keys.cookie)
+    client.headers["origin"] = f"http://127.0.0.1:{PORT}"
+    client.headers["x-csrf-token"] = client.keys.csrf
+    return client
+
+
+def wait_for(holds: Any, seconds: float = 60.0) -> Any:
+    """What `holds` gives, once it is true."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if found := holds():
+            return found
+        time.sleep(0.05)
+    raise AssertionError("waited in vain")
+
+
+def looked_at(client: Any, name: str) -> dict[str, Any]:
+    """Choose a table, and wait until it was read."""
+    client.post("/data/choose", data={"name": name})
+
+    def done() -> Any:
+        client.get("/data/reading")
+        return client.studio.session.look or client.studio.session.state.get("problem")
+
+    wait_for(done)
+    return client.studio.session.look
+
+
+class Running:
+    """A studio in a process of its own."""
+
+    def __init__(self, folder: Path, *more: str) -> None:
+        self.folder = folder
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "shoal", "studio", "--no-open", *more], cwd=folder,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONPATH": str(SOURCE)},
+        )  # fmt: skip
+        self.said = ""
+        assert self.process.stdout is not None
+        while "open http" not in self.said:
+            line = self.process.stdout.readline()
+            assert line, self.said
+            self.said += line
+        found = re.search(r"open (http://127\.0\.0\.1:(\d+)/\?token=\S+)", self.said)
+        assert found is not None
+        self.address, self.port = found[1], int(found[2])
+
+    def end(self, how: int = signal.SIGINT) -> str:
+        """Stop it; gives all that it printed."""
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        said, _ = self.process.communicate(timeout=20)
+        return self.said + said
+
+
+@contextmanager
+def running(folder: Path, *more: str) -> Iterator[Running]:
+    studio = Running(folder, *more)
+    try:
+        yield studio
+    finally:
+        if studio.process.poll() is None:
+            studio.end(signal.SIGKILL)
+
+
+@contextmanager
+def surfing(width: int = 1280, dark: bool = False) -> Iterator[tuple[Any, list[str]]]:
+    """A page of a real browser, and every address that it asked for."""
+    from playwright.sync_api import sync_playwright
+
+    asked: list[str] = []
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=need_browser(), args=FLAGS)
+        try:
+            look: Any = "dark" if dark else "light"
+            room = browser.new_context(
+                viewport={"width": width, "height": 900}, color_scheme=look, accept_downloads=True
+            )
+            page = room.new_page()
+            room.on("request", lambda request: asked.append(request.url))
+            yield page, asked
+        finally:
+            browser.close()
+
+
+def stayed_home(asked: list[str], port: int) -> bool:
+    """Whether every request went to the studio, and nowhere else."""
+    assert asked
+    return all(url.startswith(f"http://127.0.0.1:{port}/") for url in asked)
+
+
+def children_of(pid: int) -> list[int]:
+    """Processes that a process started and that are still there (Linux)."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid and fields[0] != "Z":
+            found.append(int(path.parent.name))
+    return found
