@@ -7,8 +7,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from shoal.errors import InputError, PolicyError
 from shoal.policy import Policy
 from shoal.progress import Progress, reporting
@@ -85,6 +83,12 @@ def risk(
     roles = Policy.of(policy, {name: value for name, value in asked.items() if value})
     report("read", 0, 1)
     subject = subject_of(data, roles)
+    if limit is not None and subject.persons_hidden:
+        raise PolicyError(
+            "threshold: the promises count persons, and who is one is not published: counting "
+            "records would make them look safer. Publish pseudonyms (person_as), or check "
+            f"k = {limit.smallest_class} with `shoal verify --record`"
+        )
     report("classes", 0, 1)
     sizes = subject.sizes
     people = population_of(subject, population, counts, fraction, weights)
@@ -116,7 +120,7 @@ def risk(
     return Risk(
         name=subject.source.name,
         released=subject.released,
-        records=int(np.sum(sizes)),
+        records=subject.table.num_rows,
         classes=len(sizes),
         qi=subject.qi,
         attackers=tuple(attackers),
@@ -128,6 +132,8 @@ def risk(
         threshold=limit,
         judged=judged,
         per_record=per_record,
+        counted=subject.counted,
+        persons_hidden=subject.persons_hidden,
     )
 
 

@@ -95,6 +95,10 @@ class Risk:
     judged: str = "prosecutor"
     """The attacker that the threshold is about."""
     per_record: PerRecord = field(default_factory=lambda: PerRecord(np.zeros(0, np.int64)))
+    counted: str = "records"
+    """What chances are among: records, or persons where it is known whose each record is."""
+    persons_hidden: bool = False
+    """The promises count persons, who are not published: chances can be larger than these."""
 
     def attacker(self, name: str) -> Attacker:
         """One of `attackers` by its name."""
@@ -131,6 +135,8 @@ class Risk:
             "records": self.records,
             "classes": self.classes,
             "qi": list(self.qi),
+            "counted": self.counted,
+            **({"persons": "not published"} if self.persons_hidden else {}),
             **{attacker.name: attacker.to_dict() for attacker in self.attackers},
         }
         parts = {
