@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from shoal.errors import InputError, PolicyError
+from shoal.io.write import sha256_of
 from shoal.policy import Policy
 from shoal.progress import Progress, reporting
 from shoal.risks.attackers import journalist, marketer, prosecutor
@@ -106,7 +110,7 @@ def risk(
         raise PolicyError("household: expected with population, fraction or weights; got none")
     if people is not None:
         risks = individual_risks(sizes, people.people)[ids]
-        members = None if household is None else subject.distinct(household).codes + 1
+        members = None if household is None else _households(subject.distinct(household).codes)
         together = None if members is None else household_risks(risks, members)
         individual = Individual.of(risks, together)
         per_record = per_record.with_risks(risks, together)
@@ -134,7 +138,22 @@ def risk(
         per_record=per_record,
         counted=subject.counted,
         persons_hidden=subject.persons_hidden,
+        changed=_changed(data, subject.source.about.manifest),
     )
+
+
+def _changed(data: Any, manifest: Mapping[str, Any] | None) -> bool:
+    """Whether a released file is not the one that its manifest describes."""
+    if manifest is None or not isinstance(data, str | Path):
+        return False
+    told = manifest["release"].get("sha256")
+    return told is not None and Path(data).is_file() and told != sha256_of(Path(data))
+
+
+def _households(codes: NDArray[Any]) -> NDArray[np.int64]:
+    """Who lives together; whoever's household is missing lives alone."""
+    alone = np.arange(len(codes)) + int(codes.max(initial=-1)) + 1
+    return np.where(codes < 0, alone, codes).astype(np.int64)
 
 
 def _listed(names: Sequence[str] | str) -> list[str]:

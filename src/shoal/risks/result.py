@@ -58,12 +58,12 @@ class PerRecord:
     people: NDArray[Any] | None = None
     individual_risk: Floats | None = None
     household_risk: Floats | None = None
-    suda_score: NDArray[np.int64] | None = None
+    suda_score: NDArray[Any] | None = None
 
     def with_risks(self, risks: Floats, households: Floats | None) -> PerRecord:
         return replace(self, individual_risk=risks, household_risk=households)
 
-    def with_scores(self, scores: NDArray[np.int64]) -> PerRecord:
+    def with_scores(self, scores: NDArray[Any]) -> PerRecord:
         return replace(self, suda_score=scores)
 
     def table(self) -> pa.Table:
@@ -99,6 +99,8 @@ class Risk:
     """What chances are among: records, or persons where it is known whose each record is."""
     persons_hidden: bool = False
     """The promises count persons, who are not published: chances can be larger than these."""
+    changed: bool = False
+    """The file is not the one that its manifest describes."""
 
     def attacker(self, name: str) -> Attacker:
         """One of `attackers` by its name."""
@@ -137,6 +139,7 @@ class Risk:
             "qi": list(self.qi),
             "counted": self.counted,
             **({"persons": "not published"} if self.persons_hidden else {}),
+            **({"changed": True} if self.changed else {}),
             **{attacker.name: attacker.to_dict() for attacker in self.attackers},
         }
         parts = {

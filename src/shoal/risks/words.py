@@ -30,6 +30,11 @@ def percent(share: float) -> str:
 
 
 def _lines(risk: Risk) -> Iterator[str]:
+    if risk.changed:
+        yield (
+            "the file is not the one that its manifest describes (SHA-256 differs): one of the two "
+            "was changed; `shoal verify` says more"
+        )
     yield from _verdict(risk)
     kind = "release" if risk.released else "microdata, before any release"
     yield f"{risk.name}: {kind}; {risk.records:,} records in {risk.classes:,} classes"
