@@ -216,15 +216,16 @@ class Release:
     def close(self) -> None:
         """Give back what it holds: the file of a release that does not fit into memory."""
 
-    def report(self, original: Any = None) -> Any:
+    def report(self, original: Any = None, *, show_small: bool = False) -> Any:
         """What a privacy officer needs to know, as a page; shown as such in a notebook.
 
-        With the table that was released, the custodian's report, which is not for others.
+        With the table that was released, the custodian's report, which is not for others; with
+        `show_small` it shows counts of that table below the smallest class, too.
         Its `to_html`, `to_markdown` and `to_dict` give it to others; see `shoal.report`.
         """
         # The room of reports knows this one, so it is looked up only when it is asked for.
         making = import_module("shoal.report.making")
-        return making.report_of_release(self, original)
+        return making.report_of_release(self, original, show_small)
 
     def to_pandas(self, as_: str | None = None) -> Any:
         """The published table as a pandas frame.

@@ -20,7 +20,7 @@ from shoal.risks.places import Places, placed, placed_columns
 from shoal.risks.subject import Subject, subject_of, table_of
 from shoal.verification.chances import promised_class
 
-__all__ = ["People", "Scene", "scene_of"]
+__all__ = ["People", "Scene", "check_original", "scene_of"]
 
 SAME_PEOPLE = 0.5
 """A control of which more than this share is in the original to the last cell is no control."""
@@ -143,6 +143,20 @@ def scene_of(
     told = subject.source.promised or policy
     given = (release, *others)
     return Scene(subject, first, second, given, further, made_by, promised_class(told))
+
+
+def check_original(release: Any, original: pa.Table, policy: Policy) -> None:
+    """Refuse a table that the release was not made of.
+
+    Raises
+    ------
+    InputError
+        It has fewer records, lacks columns, or its records fit no class of the release.
+    PolicyError
+        It cannot be told: orders or trees are not at hand.
+    """
+    subject = subject_of(release, policy)
+    _check_original(subject, _people(subject, original, "original"))
 
 
 def _made_by(release: Any, policy: Policy) -> Policy | None:

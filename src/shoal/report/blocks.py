@@ -5,8 +5,9 @@ Content is put together once; pages, Markdown and JSON are ways to write it down
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 __all__ = ["Block", "Code", "Fields", "Figure", "Listing", "Report", "Section", "Table", "Terms"]
@@ -93,6 +94,8 @@ class Report:
     sections: tuple[Section, ...]
     facts: dict[str, Any] = field(default_factory=dict)
     """The numbers, for machines."""
+    kept: Mapping[Path, str] = field(default_factory=dict, compare=False, repr=False)
+    """Files that it must not be written over, and what each is."""
 
     @property
     def ok(self) -> bool:

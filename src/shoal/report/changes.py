@@ -150,24 +150,35 @@ def _change(column: Column, bars: Bars, before: Any, least: int) -> Change:
     typical = _weighted_median(widths)
     span = span_of(column) if column.measured else 0.0
     after = counts @ bars.shares
-    shown = [None] * len(after) if before is None else [int(number) for number in before]
+    found = [None] * len(after) if before is None else [int(number) for number in before]
+    shown = _enough(found, least)
     return Change(
         name=column.name,
         kind=column.reading.kind,
         typical=typical,
         typical_share=typical / span if typical is not None and span else None,
         distribution=tuple(
-            Bar(label, float(expected), _enough(was, least))
-            for label, expected, was in zip(bars.labels, after, shown, strict=True)
+            Bar(label, float(expected), told)
+            for label, expected, was, told in zip(bars.labels, after, found, shown, strict=True)
             if expected > 0 or was
         ),
         **{sort: sorts[sort] for sort in SORTS},
     )
 
 
-def _enough(records: int | None, least: int) -> int | None:
-    """A count, unless it is of so few that it would tell of somebody."""
-    return records if records is None or records == 0 or records >= least else None
+def _enough(counts: Sequence[int | None], least: int) -> list[int | None]:
+    """Counts, but those of so few that they would tell of somebody.
+
+    The total is known: what is left of it by the counts that are shown is that of all hidden
+    ones together. So the smallest others are hidden, too, until those are enough.
+    """
+    hidden = {n for n, was in enumerate(counts) if was is not None and 0 < was < least}
+    others = sorted((was, n) for n, was in enumerate(counts) if was and n not in hidden)
+    while hidden and others and sum(counts[n] or 0 for n in hidden) < least:
+        hidden.add(others.pop(0)[1])
+    if len(hidden) == 1 and others:  # alone it is what the total lacks
+        hidden.add(others[0][1])
+    return [None if n in hidden else was for n, was in enumerate(counts)]
 
 
 def _sort_of(cell: Cell) -> str:

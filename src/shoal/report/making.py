@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import OutputError, PolicyError
+from shoal.io.paths import check_not_kept
 from shoal.io.together import atomic_file
 from shoal.policy import Policy
 from shoal.report import sections
@@ -59,9 +60,9 @@ def report(
     return report_of(source, show_small=show_small)
 
 
-def report_of_release(release: Release, original: Any = None) -> Report:
+def report_of_release(release: Release, original: Any = None, show_small: bool = False) -> Report:
     """The report of a release in memory; with the original, the custodian's."""
-    return report_of(source_of(release, original))
+    return report_of(source_of(release, original), show_small=show_small)
 
 
 def report_of(source: Source, *, show_small: bool = False) -> Report:
@@ -108,6 +109,7 @@ def report_of(source: Source, *, show_small: bool = False) -> Report:
         headline=headline,
         sections=parts,
         facts=facts,
+        kept=source.kept,
     )
 
 
@@ -181,8 +183,15 @@ def _toml(source: Source) -> str:
 
 
 def write_report(made: Report, path: str | Path, kind: str | None = None) -> Path:
-    """Write a report: as a page, PDF, Markdown or JSON, by the ending of the name if not said."""
+    """Write a report: as a page, PDF, Markdown or JSON, by the ending of the name if not said.
+
+    Raises
+    ------
+    PolicyError
+        The name is that of a file the report is made of: release, manifest, record, original.
+    """
     target = Path(path)
+    check_not_kept(target, made.kept)
     endings = {ending: name for name, ending in FORMATS.items()}
     kind = kind or endings.get(target.suffix.lower())
     if kind not in FORMATS:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from shoal.report.blocks import Block, Code, Fields, Figure, Listing, Report, Section, Table
 
 __all__ = ["markdown_of"]
 
+SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_{}[]|~$@"})
+ADDRESS = re.compile(r"(https?|ftp|mailto|xmpp|www)([:.])", re.IGNORECASE)
+"""What renderers make a link of without being asked."""
+BEGINNING = re.compile(r"^(\d*)([#+=>.)-])")
 MARKS = {"holds": "✅", "in part": "⚠️", "fails": "❌", "unknown": "⚠️", "none": ""}
 
 
@@ -16,7 +21,7 @@ def markdown_of(report: Report) -> str:
     lines = [
         f"# {_plain(report.title)}",
         "",
-        f"{MARKS[report.verdict]} **{report.headline}**".strip(),
+        f"{MARKS[report.verdict]} **{_plain(report.headline)}**".strip(),
         "",
     ]
     if report.audience == "custodian":
@@ -29,7 +34,7 @@ def markdown_of(report: Report) -> str:
 def _section(section: Section) -> Iterator[str]:
     yield from (f"## {section.title}", "", f"*{section.question}*", "")
     for sentence in section.answer:
-        yield from (f"{_plain(sentence)}", "")
+        yield from (_line(sentence), "")
     for block in section.blocks:
         yield from _block(block)
         yield ""
@@ -41,30 +46,32 @@ def _block(block: Block) -> Iterator[str]:
     elif isinstance(block, Table):
         yield from _table(block)
     elif isinstance(block, Listing):
-        yield from (f"**{block.title}**", "", *(f"- {_plain(item)}" for item in block.items))
+        yield from (f"**{block.title}**", "", *(f"- {_line(item)}" for item in block.items))
     elif isinstance(block, Code):
-        fence = "```" if "```" not in block.text else "````"
+        longest = max(map(len, re.findall("`+", block.text)), default=0)
+        fence = "`" * max(3, longest + 1)
         yield from (f"**{block.title}**", "", fence, block.text.rstrip(), fence)
     elif isinstance(block, Fields):
-        yield from (f"- {name}: {_plain(value) or '________'}" for name, value in block.names)
+        yield from (f"- {name}: {_line(value) or '________'}" for name, value in block.names)
     else:
         yield from (f"- **{term}**: {meaning}" for term, meaning in block.items)
 
 
 def _table(table: Table) -> Iterator[str]:
     yield from (f"**{_plain(table.caption)}**", "")
-    yield "| " + " | ".join(map(_cell, table.headings)) + " |"
+    yield "| " + " | ".join(map(_plain, table.headings)) + " |"
     rule = ("--:" if n in table.numbers else "---" for n in range(len(table.headings)))
     yield "|" + "|".join(rule) + "|"
     for row in table.rows:
-        yield "| " + " | ".join(map(_cell, row)) + " |"
+        yield "| " + " | ".join(map(_plain, row)) + " |"
 
 
 def _plain(text: str) -> str:
-    """Text that stays text: no HTML, no line breaks."""
-    return " ".join(text.replace("&", "&amp;").replace("<", "&lt;").split())
+    """Text that stays text: no HTML, no picture, no link, no code, no line breaks."""
+    kept = text.translate(SPECIAL).replace("&", "&amp;").replace("<", "&lt;")
+    return " ".join(ADDRESS.sub(r"\1\\\2", kept).split())
 
 
-def _cell(text: str) -> str:
-    special = str.maketrans({c: f"\\{c}" for c in "\\`*_{}[]|"})
-    return _plain(text.translate(special))
+def _line(text: str) -> str:
+    """The same at the beginning of a line: neither heading, nor list, nor quotation."""
+    return BEGINNING.sub(r"\1\\\2", _plain(text))

@@ -7,7 +7,8 @@ private record and the original comes the custodian's.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,21 +16,22 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.attacks.scene import check_original
 from shoal.encoding.spreadsheet import armed_names
 from shoal.encoding.values import distinct_values
-from shoal.errors import InputError, VerificationError
+from shoal.errors import InputError, PolicyError, ShoalError, VerificationError
 from shoal.io.frames import to_arrow
-from shoal.io.paths import manifest_path
+from shoal.io.paths import manifest_path, record_path, sensitive_path
 from shoal.io.read import read_table
 from shoal.io.write import decoded, sha256_of
 from shoal.models import sizes_only
 from shoal.policy import Policy
 from shoal.released.about import About
-from shoal.released.cells import infer_reading
+from shoal.released.cells import Reading, infer_reading
 from shoal.verification.check import Verification, published_names, released_classes
 from shoal.verification.files import verify
 from shoal.verification.manifest import load_manifest, policy_from_manifest
-from shoal.verification.record import load_record, persons_of
+from shoal.verification.record import load_record, persons_of, policy_from_record
 
 if TYPE_CHECKING:
     from shoal.release import Release
@@ -70,6 +72,10 @@ class Source:
     """Whose record each is, as far as this report may know; within a class if by pseudonyms."""
     given: Any = None
     """The release as it was given: a file, or a `Release`."""
+    kept: Mapping[Path, str] = field(default_factory=dict)
+    """Files that a report must never be written over, and what each is."""
+    policy_given: bool = False
+    """The policy was given, not published: it may tell values that nobody has seen."""
 
     @property
     def about(self) -> About:
@@ -79,7 +85,7 @@ class Source:
     @property
     def custodian(self) -> bool:
         """Whether this is more than the public may know."""
-        return self.record is not None or self.original is not None
+        return self.record is not None or self.original is not None or self.policy_given
 
     def told(self, *path: str) -> Any:
         """What the manifest says, by name; None if it does not."""
@@ -134,9 +140,11 @@ def read_source(
         raise InputError(f"{path}: no such file")
     claims = _claims(path, manifest, needed=record is not None)
     known = policy_from_manifest(claims, str(manifest or manifest_path(path))) if claims else None
-    if known is None and policy is not None:
-        known = Policy.of(policy, {})
+    asked = None if policy is None else Policy.of(policy, {})
+    known = known or asked
     table = read_table(path)
+    if table.num_rows == 0:
+        raise InputError(f"{path}: has no records")
     if known is not None and known.csv_safe:
         table = armed_names(table)
     checked = None
@@ -146,6 +154,12 @@ def read_source(
             raise VerificationError(checked.mismatches[0])
     found = _record(record, path)
     original_path = _original(original, found, record)
+    before = None if original_path is None else read_table(original_path)
+    private = _policy_of_record(found, path) if found is not None else asked
+    if before is not None and not ((found or {}).get("input") or {}).get("sha256"):
+        _check_original(path, before, private, len(table))
+    if known is not None and private is not None and (found is not None or before is not None):
+        known = _with_trees(known, private)
     return Source(
         path=path,
         sha256=sha256_of(path),
@@ -156,8 +170,10 @@ def read_source(
         manifest=claims,
         apart=bool(claims and claims["release"].get("sensitive_table")),
         record=found,
-        original=None if original_path is None else read_table(original_path),
+        original=before,
         original_path=original_path,
+        kept=_kept(path, manifest, record, original_path, policy),
+        policy_given=claims is None and asked is not None,
         persons=_persons(table, known, record, path),
         given=path,
     )
@@ -166,20 +182,86 @@ def read_source(
 def source_of(release: Release, original: Any = None) -> Source:
     """A release in memory, checked anew; with the original, the custodian's."""
     table = decoded(release.table)
+    before = None if original is None else to_arrow(original, release.policy.missing)[0]
+    if before is None:  # as whoever has the manifest reads it: no orders, no trees
+        policy = policy_from_manifest(release.manifest, "of the release")
+    else:
+        policy = release.policy
+        _check_original(release, before, None, len(table))
     return Source(
         path=Path("release"),
         sha256="",
         table=table,
-        policy=release.policy,
-        qi=release.policy.qi,
+        policy=policy,
+        qi=policy.qi,
         verification=release.verify(),
         manifest=release.manifest,
         apart=release.sensitive_table is not None,
         record=None if original is None else release.record,
-        original=None if original is None else to_arrow(original, release.policy.missing)[0],
+        original=before,
         persons=release.persons if original is not None else _pseudonyms(table, release.policy),
         given=release,
+        kept={} if release.source is None else {release.source: "the table that was released"},
     )
+
+
+def _check_original(release: Any, original: pa.Table, policy: Policy | None, records: int) -> None:
+    """Refuse an original that is not what the release was made of, as attacks do."""
+    if len(original) < records:
+        raise InputError(
+            f"original: has {len(original):,} records, the release {records:,}; expected the "
+            "table it was made of"
+        )
+    with suppress(PolicyError):  # orders or trees are not at hand, or there are two tables
+        check_original(release, original, policy or Policy.parse())
+
+
+def _with_trees(known: Policy, private: Policy) -> Policy:
+    """What is promised in public, with what only the custodian knows of the values."""
+    names = ("kind", "order", "hierarchy", "missing", "base")
+    return known.model_copy(update={name: getattr(private, name) for name in names})
+
+
+def _policy_of_record(record: Mapping[str, Any], path: Path) -> Policy | None:
+    """The policy that the record keeps, if it and its trees are at hand."""
+    try:
+        policy = policy_from_record(dict(record), path)[0]
+        about = About(policy)
+        for name in policy.qi:
+            about.reading(name, Reading("categorical", True))
+    except ShoalError:
+        return None
+    return policy
+
+
+def _kept(
+    release: Path,
+    manifest: str | Path | None,
+    record: str | Path | None,
+    original: Path | None,
+    policy: Any,
+) -> dict[Path, str]:
+    """Files that a report is made of, or that lie beside the release: none is written over."""
+    found = {
+        release: "the release",
+        manifest_path(release): "the manifest",
+        record_path(release): "the private record",
+        sensitive_path(release): "the release's sensitive table",
+    }
+    named = [(manifest, "the manifest"), (record, "the private record"), (original, "the original")]
+    named += [(policy, "the policy")] if isinstance(policy, str | Path) else []
+    found |= dict.fromkeys(_told_originals(record_path(release)), "the original")
+    return found | {Path(path): what for path, what in named if path is not None}
+
+
+def _told_originals(record: Path) -> list[Path]:
+    """Where the original is by the record beside a release, also of a public report."""
+    try:
+        told = load_record(record)
+        name = told["input"]["file"]
+        return [Path(folder) / name for folder in (record.parent, told.get("base", "."))]
+    except (ShoalError, KeyError, TypeError):  # there is none, or it was no file
+        return []
 
 
 def _persons(
