@@ -34,7 +34,7 @@ def fits(page, width):
 
 def healthy(page, width=1280):
     """Nothing that axe minds, nothing wider than the window."""
-    page.wait_for_function("!document.querySelector('.spin')")
+    page.wait_for_function("() => !document.querySelector('.spin')")
     assert axe_faults(page) == []
     assert fits(page, width)
 

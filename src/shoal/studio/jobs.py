@@ -101,6 +101,8 @@ class Jobs:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        for path in self.folder.iterdir():
+            _sweep(path)  # a server that was killed left them halfway
 
     @property
     def folder(self) -> Path:

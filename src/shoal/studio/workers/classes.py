@@ -14,7 +14,7 @@ from shoal.verification.check import published_names, released_classes
 
 __all__ = ["browse"]
 
-PAGE = 25
+PAGE = 12
 MOST_SHOWN = 6
 """Sensitive values that a class lists, the most frequent first."""
 
