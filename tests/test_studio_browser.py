@@ -270,6 +270,7 @@ def test_two_tabs_do_not_overwrite_each_other(folder):
         assert other.input_value("#f-k") == "9"
 
 
+@pytest.mark.heavy
 def test_a_file_is_brought_by_the_browser(folder, tmp_path):
     bad = tmp_path / "bad.csv"
     bad.write_text("a,b\n1,2\n1,2,3\n")
