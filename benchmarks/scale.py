@@ -124,7 +124,7 @@ def against_duckdb(folder: Path, millions: int) -> None:
         assert smallest >= 10 if asked[0] == "k" else diverse >= 5
         table.add(ending, asked, theirs, ours, ours / theirs, seconds, round(peak),
                   round(spill.most / 1e6), smallest, diverse)  # fmt: skip
-    table.show()
+        table.show()
 
 
 def same_bytes(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -26,7 +27,14 @@ from shoal.engines.duckdb import engine as duckdb_engine
 from shoal.engines.duckdb import publishing, spill
 from shoal.engines.memory import size
 from shoal.engines.ranges.cutting import BucketCounts, first_buckets
-from shoal.errors import HierarchyError, InputError, PolicyError, ShoalWarning
+from shoal.errors import (
+    HierarchyError,
+    InputError,
+    OutputError,
+    PolicyError,
+    ShoalWarning,
+    VerificationError,
+)
 from shoal.io import batches
 from shoal.io.write import Writer, decoded, write_table
 from shoal.methods.best.method import Best
@@ -205,6 +213,12 @@ def test_folders_and_patterns_are_read_as_one_table(short_ranges, tmp_path):
     for engine in ("memory", "duckdb"):
         for source in (folder, f"{folder}/part-*.parquet"):
             assert released(source, tmp_path / "o.csv", engine=engine, k=5) == expected
+    other = table.set_column(1, "age", table.column("age").cast(pa.string()))
+    write_table(other, folder / "part-8.parquet")
+    for engine in ("memory", "duckdb"):
+        with pytest.raises(InputError, match="type"):
+            released(folder, tmp_path / "o.csv", engine=engine, k=5)
+    (folder / "part-8.parquet").unlink()
     write_table(table.drop_columns(["note"]), folder / "part-9.parquet")
     for engine in ("memory", "duckdb"):
         with pytest.raises(InputError, match="part-9"):
@@ -305,6 +319,32 @@ def test_the_folder_of_a_run_is_private_and_gone_in_the_end(short_ranges, tmp_pa
     assert pq.read_table(out).num_rows == 600
     with pytest.raises(PolicyError, match="closed"):
         release.write(tmp_path / "again.parquet")
+
+
+def test_a_file_that_was_changed_is_not_written_again(tmp_path):
+    release = shoal.anonymize(people(), engine="duckdb", out=tmp_path / "a.csv", k=5, **ROLES)
+    with (tmp_path / "a.csv").open("ab") as file:
+        file.write(b"1,2,3,4,5\n")
+    with pytest.raises(VerificationError, match="changed after"):
+        release.write(tmp_path / "b.csv")
+    release.close()
+    assert not (tmp_path / "b.csv").exists()
+
+
+def test_a_full_disk_is_told_and_leaves_nothing(short_ranges, tmp_path, monkeypatch):
+    write_table(people(), tmp_path / "in.csv")
+    append, calls = spill.Pieces.append, []
+
+    def full(self, *batches):
+        calls.append(self)
+        if len(calls) > 5:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        append(self, *batches)
+
+    monkeypatch.setattr(spill.Pieces, "append", full)
+    with pytest.raises(OutputError, match="no room is left"):
+        released(tmp_path / "in.csv", tmp_path / "out.csv", engine="duckdb", k=5)
+    assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
 
 
 def _umask() -> int:

@@ -7,6 +7,7 @@ from collections import Counter
 from functools import partial
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,11 +17,21 @@ from guarantees import assert_every_record_once, groups_of
 from naive_curve import best_cut, group_cost, hilbert_index
 from runs import partition_of
 from shoal.encoding.codebook import ROUND, SET, SPAN, TREE
+from shoal.encoding.encode import encode
 from shoal.encoding.table import EncodedTable, Partition
 from shoal.kernels import dp
 from shoal.kernels.curve import LANES, hilbert_keys, key_words
 from shoal.kernels.sorting import order_of_keys
-from shoal.methods.curve import curve_of
+from shoal.methods.curve import (
+    FEWEST,
+    HEATS,
+    SHARE,
+    STAYING,
+    Curve,
+    curve_of,
+    cut_into,
+    drawn_curve,
+)
 from shoal.methods.hilbert import Hilbert
 from shoal.models import (
     AlphaK,
@@ -32,6 +43,7 @@ from shoal.models import (
     UniqueDistinctL,
     table_histograms,
 )
+from shoal.policy import Policy
 from tables import rounded
 
 run_hilbert = partial(partition_of, "hilbert")
@@ -304,3 +316,26 @@ class TestFigure1:
         assert [len(h) for h in halves] == [6, 6]
         ours = sum(group_cost(table, g) for g in groups_of(partition))
         assert ours < sum(group_cost(table, h) for h in halves)
+
+
+@pytest.mark.parametrize("longer", [False, True])
+def test_the_cheapest_of_the_drawn_curves_is_taken_in_two_heats_where_there_is_much(longer):
+    """Every curve is judged, the better ones on more records; the seed decides."""
+    n = SHARE * FEWEST + (600 if longer else 0)
+    rng = np.random.default_rng(4)
+    columns = {name: rng.integers(0, 30, n) for name in "abc"}
+    table = encode(pa.table(columns), Policy.parse(qi=list(columns), k=8))
+    judged = []
+
+    def judge(curve: Curve, some: EncodedTable) -> Partition:
+        partition = cut_into(8)(curve, some)
+        judged.append(some.n)
+        return partition
+
+    found = drawn_curve(table, 9, judge)
+    assert sorted(found.order.tolist()) == list(range(n))
+    assert (drawn_curve(table, 9).order == found.order).all()
+    assert (drawn_curve(table, 10).order != found.order).any()
+    sizes = Counter(judged)
+    heats = {FEWEST: HEATS, n // SHARE: STAYING}
+    assert sizes == (heats if longer else {FEWEST: 12})

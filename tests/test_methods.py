@@ -78,13 +78,15 @@ def test_what_is_known_from_the_policy_is_refused_before_data_is_read():
 
 
 def test_options_that_name_a_method_list_those_that_can_serve():
-    for method, option, unable in (("union", "inner", "butterfly"), ("tp+", "refine", "tp")):
+    for method, option, unable in (
+        ("union", "inner", "butterfly"), ("butterfly", "inner", "bsgi"), ("tp+", "refine", "tp"),
+    ):  # fmt: skip
         with pytest.raises(PolicyError, match=rf"option '{option}'.*expected one of") as error:
             shoal.anonymize(
                 UNREAD, **ASKED, l=2, method=method, option={option: unable}, rest="plain"
             )
         listed = str(error.value).split("expected one of ")[1].split(";")[0].split(", ")
-        trait = {"union": "works_inside", "tp+": "refines"}[method]
+        trait = {"union": "works_inside", "butterfly": "takes_parts", "tp+": "refines"}[method]
         assert listed == sorted(methods_where(lambda m, trait=trait: getattr(m, trait)))
         assert unable not in listed
 

@@ -125,6 +125,52 @@ def test_the_custodian_sees_before_and_after(both: dict[str, Any]) -> None:
     assert "before" not in both["public"].to_dict()["risk"]
 
 
+def test_the_custodian_sees_attacks_and_what_stood_out(both: dict[str, Any]) -> None:
+    """Attacks with intervals, SUDA shares and the cost of k; none of it in public."""
+    private, public = both["custodian"].to_dict(), both["public"].to_dict()
+    tried = {one["attack"] for one in private["risk"]["attacks"]}
+    assert {"linking", "inference"} <= tried
+    for one in private["risk"]["attacks"]:
+        low, high = one["main"]["wilson"]
+        assert 0 <= low <= one["main"]["rate"] + 1e-6 <= high + 2e-6
+    linked = next(one for one in private["risk"]["attacks"] if one["about"] == "knows all")
+    assert linked["main"]["rate"] <= 1 / 4  # k = 4
+    assert set(private["risk"]["special_uniques"]["columns"]) == {"age", "place"}
+    assert "attacks" not in public["risk"]
+    assert "special_uniques" not in public["risk"]
+    page = both["custodian"].to_html()
+    for title in ("Attacks tried", "What made records stand out", "What a weaker or stronger k"):
+        assert title in page
+        assert title not in both["public"].to_html()
+
+
+def test_no_attack_is_tried_where_it_would_take_too_long(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from shoal.report.sections import attackers
+
+    monkeypatch.setattr(attackers, "MOST_RECORDS", 10)
+    made = report(folder / "release.csv", record=folder / "release.csv.record.json")
+    assert "attacks" not in made.to_dict()["risk"]
+    assert "No attack was tried for this report" in made.to_markdown()
+
+
+def test_treated_columns_and_the_search_are_told(tmp_path: Path) -> None:
+    table = people().append_column("stay", pa.array(range(people().num_rows)))
+    release = shoal.anonymize(
+        table, identifier="name", qi=["age", "place"], sensitive="disease", plain="stay", k=4,
+        effort="instant", treat={"stay": "top:90%, round:5"},
+    )  # fmt: skip
+    made = release.report(table)
+    text = made.to_markdown()
+    assert "stay: rounded to multiples of 5 and values above the 90% quantile" in text
+    assert "Made coarser, and not counted among what an attacker knows: stay" in text
+    assert "Published as they were" not in text
+    assert made.verdict == "holds"
+    assert len(release.searched) > 1
+    assert "Loss while the method searched" in text
+
+
 def test_small_counts_of_the_original_are_not_shown(folder: Path) -> None:
     file, record = folder / "release.csv", folder / "release.csv.record.json"
     for show in (False, True):

@@ -422,3 +422,15 @@ def test_nothing_of_a_record_is_told():
     text = json.dumps(found.to_dict()) + repr(found)
     assert "Rural" not in text and "ps" not in text.split()
     assert math.isclose(sum(found.per_record.individual_risk), found.individual.expected)
+
+
+def test_weights_that_a_policy_declares_are_used():
+    people = shoal.datasets.census(400)
+    weights = pa.array([10.0 + n % 7 for n in range(400)])
+    table = people.append_column("w", weights)
+    asked = {"qi": ["age", "gender"], "rest": "drop", "k": 5, "method": "hilbert"}
+    release = shoal.anonymize(table, weight_column="w", **asked)
+    declared, named = shoal.risk(release), shoal.risk(release, weights="w")
+    assert declared.population is not None
+    assert declared.to_dict() == named.to_dict()
+    assert shoal.risk(shoal.anonymize(table, **asked)).population is None

@@ -310,7 +310,8 @@ TERMS = (
     ),
     Term(
         "engine",
-        "Where the work is done: in memory for tables that fit into it several times.",
+        "Where the work is done: in memory for tables that fit into it several times, or with "
+        "records in files (duckdb) for larger ones. No release depends on it.",
     ),
     Term(
         "kind",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -207,6 +208,10 @@ class Release:
         if self.sensitive_table is not None:
             return check_separated(self.table, self.sensitive_table, self.models, self.policy)
         return check_release(self.table, self.qi, self.models, self.policy, person=self.persons)
+
+    def digest_of(self, table: pa.Table, named: Path) -> str:
+        """SHA-256 of the file that one of its tables would be under a name."""
+        return write_table(table, Path(os.devnull), named=named)
 
     def close(self) -> None:
         """Give back what it holds: the file of a release that does not fit into memory."""

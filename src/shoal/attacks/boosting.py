@@ -21,8 +21,6 @@ MOST_BOOSTED = 40
 TREES = 60
 DRAWS = 3
 """People that a record is learnt from as."""
-WORTH_THREADS = 30_000
-"""Of fewer people threads wait for each other longer than they work."""
 MOST_CATEGORIES = 200
 """Attributes without an order that have more values are taken as if they had one."""
 
@@ -56,7 +54,8 @@ def boosted(secret: Secret) -> Found | Skipped:
         random_state=0,
         categorical_features=list(np.flatnonzero(few & ~places.ordered())),
     )
-    with threadpool_limits(limits=1 if len(rows) < WORTH_THREADS else None):
+    # On a busy machine its threads wait for each other by counting: ten times the work of one.
+    with threadpool_limits(limits=1):
         model.fit(known[there], values[rows][there])
         told = model.predict_proba(places.points.codes.astype(np.float64))[places.point_of]
     chances = np.zeros((len(places.point_of), len(secret.texts)))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from shoal.cli.before_after import show_before_after
 from shoal.cli.completing import complete_columns, complete_methods
 from shoal.cli.interrupting import keeps
 from shoal.cli.output import (
@@ -179,6 +180,7 @@ def anonymize(
     elif not quiet:
         click.echo(repr(release))
         _say_what_the_budget_bought(release.budget)
+        show_before_after(release)
         click.echo(what_was_written(release, out, proof, secret))
         if proposal is not None:
             click.echo(f"the proposal is in {proposal.target}: check each role, then --policy it")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,11 +52,12 @@ def reproduce(record: Path, file: Path, out: Path, quiet: bool, as_json: bool) -
     if isinstance(known.get("reproducible"), str):
         notice(known["reproducible"], quiet)
     with warnings_as_notices(quiet=True), progress_bar(quiet) as report:
-        release = carry_out(plan, file, report)
-        _check_bytes(release, out, known, record)
-        # The same release: the same manifest.
-        generation = str(known["generation"]) if "generation" in known else None
-        release.write(out, command=("shoal", *sys.argv[1:]), generation=generation)
+        release = carry_out(plan, file, report, target=out)
+        with closing(release):
+            _check_bytes(release, out, known, record)
+            # The same release: the same manifest.
+            generation = str(known["generation"]) if "generation" in known else None
+            release.write(out, command=("shoal", *sys.argv[1:]), generation=generation)
     if as_json:
         print_json({"file": str(out), "same": True, "sha256": known["release"]["sha256"]})
     elif not quiet:
@@ -81,15 +82,13 @@ def _check_input(known: dict[str, Any], file: Path, record: Path) -> None:
 
 def _check_bytes(release: Release, out: Path, known: dict[str, Any], record: Path) -> None:
     """Nothing is written unless it is the release that was written before."""
-    from shoal.io.write import write_table
-
     asked = known["release"]
     made = [(release.table, asked.get("sha256"))]
     if release.sensitive_table is not None:
         second = asked.get("sensitive_table")
         made.append((release.sensitive_table, second.get("sha256") if second else None))
     for table, digest in made:
-        if write_table(table, Path(os.devnull), named=out) != digest:
+        if release.digest_of(table, out) != digest:
             raise VerificationError(
                 f"{out}: not the release of record {record}: the bytes differ, nothing was "
                 f"written; give the ending of {asked.get('file')} and the versions of the record"

@@ -8,12 +8,15 @@ from typing import Any
 from shoal.engines.memory.size import SAFE, available, bytes_for, in_words
 from shoal.engines.ranges.which import wants_the_whole
 from shoal.errors import InputError
-from shoal.io.batches import Batches
+from shoal.io.batches import Batches, files_of
 from shoal.io.read import file_format
 from shoal.plan import Plan
 from shoal.quantities import bytes_of
 
 __all__ = ["chosen"]
+
+SHRINKS = 1_000
+"""No file is so much smaller than what its table takes in memory: tiny ones are not looked at."""
 
 
 def chosen(plan: Plan, data: Any, target: Path | None) -> tuple[str, str | None]:
@@ -21,19 +24,23 @@ def chosen(plan: Plan, data: Any, target: Path | None) -> tuple[str, str | None]
     policy = plan.policy
     if policy.engine != "auto":
         return policy.engine, None
-    if not isinstance(data, str | Path):  # a table that is in memory already
+    free = available()
+    budget = bytes_of(policy.memory) if policy.memory else None if free is None else SAFE * free
+    if budget is None or not isinstance(data, str | Path):  # a table that is in memory already
         return "memory", None
     try:
-        source = Batches(data, policy.missing, policy.encoding)
-        if {file_format(file) for file in source.files} - {"csv", "parquet"}:
+        files = files_of(data)
+        if not all(file.is_file() for file in files):  # a pipe can be read once only
             return "memory", None
+        small = bytes_for(0, 0) + SHRINKS * sum(file.stat().st_size for file in files) <= budget
+        if small or {file_format(file) for file in files} - {"csv", "parquet"}:
+            return "memory", None
+        source = Batches(data, policy.missing, policy.encoding)
         records, columns = source.estimated_rows(), len(source.names)
     except (InputError, OSError, UnicodeError):  # whoever reads it says what is wrong
         return "memory", None
-    free = available()
-    budget = bytes_of(policy.memory) if policy.memory else None if free is None else SAFE * free
     needed = bytes_for(records, columns)
-    if budget is None or needed <= budget:
+    if needed <= budget:
         return "memory", None
     fits = f"about {records:,} records need {in_words(needed)}, more than {in_words(int(budget))}"
     able = target is None or file_format(target) in {"csv", "parquet"}

@@ -41,7 +41,8 @@ def files_of(data: str | Path) -> list[Path]:
     )
     files = sorted(file for file in named if file.is_file() and _is_data(file))
     if not files:
-        raise InputError(f"{data}: no CSV or Parquet files there")
+        what = "is a directory; expected a file, or" if path.is_dir() else "expected"
+        raise InputError(f"{data}: {what} CSV or Parquet files in it")
     return files
 
 

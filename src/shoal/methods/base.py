@@ -126,6 +126,9 @@ class Method(ABC, Generic[OptionsT]):
     """Whether it stars a residue of records, and so cannot divide the residue of another."""
     keeps_parts: ClassVar[bool] = False
     """Whether, where it suppresses, it keeps parts of records that few others share."""
+    takes_parts: ClassVar[bool] = False
+    """Whether it is quick, and free in its groups, enough to be asked for every part of a table
+    apart; or leaves that to a method that is."""
     looks_at: ClassVar[str] = "quasi-identifiers and sensitive values"
     """What decides who is grouped with whom where models are about sensitive values."""
     always_looks: ClassVar[bool] = False

@@ -41,6 +41,7 @@ class Hilbert(Method[HilbertOptions]):
         "other models are reached by merging neighbours."
     )
     options = HilbertOptions
+    takes_parts = True
     stand_in = None
     by_range = 250_000
 

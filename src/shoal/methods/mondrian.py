@@ -72,6 +72,7 @@ class Mondrian(Method[MondrianOptions]):
     summary = "Cuts the table at the median of its widest attribute, again and again; very fast."
     promise = "Every group satisfies every model, whichever; strict groups do not overlap."
     options = MondrianOptions
+    takes_parts = True
 
     def run(
         self, table: EncodedTable, models: Sequence[Model], options: MondrianOptions, run: Run

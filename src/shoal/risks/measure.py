@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from shoal.errors import PolicyError
+from shoal.errors import InputError, PolicyError
 from shoal.policy import Policy
 from shoal.progress import Progress, reporting
 from shoal.risks.attackers import journalist, marketer, prosecutor
@@ -57,7 +58,7 @@ def risk(
     fraction
         Or the share of the population that is in the table.
     weights
-        Or the column of sampling weights.
+        Or the column of sampling weights; the policy's ``weight_column`` if nothing is given.
     household
         A column that says who lives together; needs a population in one of its forms.
     threshold
@@ -87,6 +88,9 @@ def risk(
     report("classes", 0, 1)
     sizes = subject.sizes
     people = population_of(subject, population, counts, fraction, weights)
+    if people is None and counts is None and subject.weights is not None:
+        with suppress(InputError):  # declared, but with gaps: then there is no estimate
+            people = population_of(subject, None, None, None, subject.weights)
     attackers = [prosecutor(sizes, limit)]
     if people is not None:
         attackers += [journalist(sizes, people.people, limit)]

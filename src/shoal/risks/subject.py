@@ -36,6 +36,8 @@ class Subject:
     """A release, and not the microdata before one."""
     treated: tuple[str, ...] = ()
     """Columns whose numbers are not those of the microdata."""
+    weights: str | None = None
+    """Sampling weights that the policy declares, if the table has them."""
 
     @property
     def table(self) -> pa.Table:
@@ -95,7 +97,8 @@ def subject_of(data: Any, policy: Policy) -> Subject:
             raise InputError(no_column(name, columns, qi, source.name))
     named = [name for name in policy.sensitive or told.sensitive if name in columns]
     person = told.person if told.person in columns else None
-    return Subject(source, tuple(qi), tuple(named), person, released, tuple(told.treat))
+    weights = told.weight_column if told.weight_column in columns else None
+    return Subject(source, tuple(qi), tuple(named), person, released, tuple(told.treat), weights)
 
 
 def table_of(data: Any, missing: Sequence[str], what: str) -> pa.Table:

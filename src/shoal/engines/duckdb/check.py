@@ -34,6 +34,8 @@ __all__ = ["Written", "connection"]
 CLASSES = 1 << 16
 """Classes that are looked at together."""
 ONE_VALUE = "(min({0}) IS NOT DISTINCT FROM max({0}) AND count({0}) IN (0, count(*)))"
+LINE = 1 << 21
+"""Bytes of the longest line of a CSV file; DuckDB reads a few of these at once."""
 A_RECORD = 60
 """Bytes that DuckDB takes for a record while it groups, about."""
 
@@ -212,7 +214,7 @@ def _relation(path: Path, names: Sequence[str], policy: Policy, delimiter: str |
     return (
         f"read_csv({_text(str(path))}, columns = {{{types}}}, header = true, auto_detect = false, "
         f"delim = {_text(between)}, quote = '\"', escape = '\"', nullstr = '', "
-        "max_line_size = 33554432)"
+        f"max_line_size = {LINE}, buffer_size = {4 * LINE})"
     )
 
 

@@ -21,6 +21,7 @@ from shoal.encoding.noting import AMBIGUOUS, notation_of, unclear
 from shoal.encoding.rest import left_over, settled
 from shoal.engines.base import Decision, Engine, Measured
 from shoal.engines.duckdb.check import Written
+from shoal.engines.duckdb.failing import told
 from shoal.engines.duckdb.publishing import (
     Before,
     Classes,
@@ -122,6 +123,7 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         self.path = Path(data) if isinstance(data, str | Path) else None
         return Source(Batches(data, policy.missing, policy.encoding))
 
+    @told
     def settle(self, source: Source, policy: Policy) -> tuple[Source, Policy]:
         """Ask about the columns, then read all records once."""
         names = source.batches.names
@@ -139,6 +141,7 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         """Nothing: a policy that treats columns is refused before."""
         return source
 
+    @told
     def encode(self, source: Source, policy: Policy) -> Coded:
         """The codebook."""
         self.report("encode", 0, 1)
@@ -158,6 +161,7 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         check_eligible(table.book, plan.models)
         return Decision(plan)
 
+    @told
     def partition(self, table: Coded, decision: Decision) -> Grouped:
         """Deal the records out to ranges; group and recode each."""
         plan = decision.plan
@@ -172,7 +176,7 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         def work(part: int) -> tuple[PublishedRange, dict[str, Any], str]:
             return self._one(table, plan, ranges, scattered.take(part))
 
-        for number, (part, told, proven) in enumerate(flow(work, range(parts), self.workers)):
+        for number, (part, known, proven) in enumerate(flow(work, range(parts), self.workers)):
             pieces = Pieces(self.room.spill.file(f"rows-{number}.arrow"))
             kind = smallest_type(len(part.sizes))
             numbers = pa.table({"class": part.class_of.astype(kind)})
@@ -182,7 +186,7 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
             rows.append((pieces, classes.add(part)))
             losses.append(part.loss)
             before.append(part.before)
-            facts, proof = told, proven
+            facts, proof = known, proven
             done += part.rest.num_rows
             self.report("partition", done, table.records)
         if ranges is not None:
@@ -286,6 +290,7 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         )
         return published._replace(rest=rest), outcome.facts, outcome.proof
 
+    @told
     def recode(self, table: Coded, groups: Grouped, plan: Plan) -> Draft:
         """Write the release in canonical order, as it will be handed out."""
         ending = "".join(_endings(self.target)) if self.target is not None else ".parquet"
@@ -296,6 +301,7 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         )
         return Draft(path, digest, qi, names, groups)
 
+    @told
     def verify(self, draft: Draft, plan: Plan) -> Verification:
         """Check the written file."""
         self.report("verify", 0, 1)

@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.encoding.values import Values, is_present
+from shoal.errors import InputError
 
 __all__ = ["Growing", "Profiled"]
 
@@ -51,6 +52,11 @@ class Growing:
             encoded = encoded.dictionary_encode()
         values = encoded.dictionary
         self.type = self.type or values.type
+        if values.type != self.type:
+            raise InputError(
+                f"column {self.name!r}: of type {values.type} here and {self.type} in an earlier "
+                "file; give it one type"
+            )
         known = len(self.counts)
         number = np.zeros(len(values) + 1, dtype=np.int64)
         new: list[int] = []

@@ -63,6 +63,7 @@ class Best(Method[BestOptions]):
         "how far from the optimum it can be at most."
     )
     options = BestOptions
+    takes_parts = True
     anytime = True
     default = True
     keeps_parts = True

@@ -42,7 +42,7 @@ class ButterflyOptions(Options):
     classes: Annotated[str, naming(lambda method: method.works_inside)] | None = None
     """With strategy paper or best: the method over whose classes on the union the hierarchy is
     clustered, in place of a Mondrian tree."""
-    inner: Literal["best", "hilbert", "idistance", "mondrian", "topdown"] = "best"
+    inner: Annotated[str, naming(lambda method: method.takes_parts)] = "best"
     """The method for the union, and for the wings that are compared with it; `best` searches the
     union within an effort or a time, and leaves the wings to hilbert."""
     refine: bool | None = None

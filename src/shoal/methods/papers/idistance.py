@@ -119,6 +119,7 @@ class IDistance(Method[IDistanceOptions]):
         "of all cuts of the line; the same seed gives the same groups."
     )
     options = IDistanceOptions
+    takes_parts = True
     baseline = True
 
     def run(

@@ -57,6 +57,7 @@ class TopDown(Method[TopDownOptions]):
         "groups have k to 2k-1 records, unless all their records are alike."
     )
     options = TopDownOptions
+    takes_parts = True
     baseline = True
 
     def run(

@@ -19,6 +19,8 @@ WIDTH = 330
 """Pixels of a plot: with its labels it fits on a phone without being made smaller."""
 ROW = 26
 """Pixels of a horizontal bar and the space around it."""
+NEAR = 28
+"""Pixels that the label of a threshold takes."""
 SOFT = COLOURS[7]
 WARM = COLOURS[1]
 PLAIN_ZERO = "datum.value == 0 ? '0' : datum.label"
@@ -153,7 +155,13 @@ def ladder(
     )  # fmt: skip
     rows = [{"name": name, "value": max(value, bottom), "text": _percent(value)}
             for name, value in risks]  # fmt: skip
-    lines = [{"name": name, "value": value} for name, value in thresholds]
+    width = WIDTH - 130
+    apart = -math.log10(bottom) * NEAR / width  # labels that are nearer than this overlap
+    lines: list[dict[str, Any]] = []
+    for name, value in sorted(thresholds, key=lambda one: one[1]):
+        last = lines[-1] if lines else {"value": bottom / 10, "high": False}
+        near = math.log10(value / last["value"]) < apart
+        lines.append({"name": name, "value": value, "high": near and not last["high"]})
     order = [name for name, _ in risks]
     x = alt.X("value:Q", scale=scale, axis=axis, title=None)
     y = alt.Y(
@@ -164,17 +172,18 @@ def ladder(
     )
     marks = alt.Chart(alt.Data(values=rows)).encode(x=x, y=y)
     rules = alt.Chart(alt.Data(values=lines)).mark_rule(color=WARM, strokeDash=[4, 3]).encode(x=x)
-    named = (
-        alt.Chart(alt.Data(values=lines))
+    named = [
+        alt.Chart(alt.Data(values=[line for line in lines if line["high"] is high]))
         .mark_text(color=WARM, fontSize=11, align="center", baseline="bottom")
-        .encode(x=x, y=alt.value(-4), text="name:N")
-    )
+        .encode(x=x, y=alt.value(-17 if high else -4), text="name:N")
+        for high in (False, True)
+    ]
     points = marks.mark_point(filled=True, size=90, color=ACCENT, opacity=1)
     texts = marks.mark_text(align="left", dx=9, fontSize=12, fontWeight=600, color=INK).encode(
         text="text:N"
     )
-    return alt.layer(rules, named, points, texts).properties(
-        width=WIDTH - 130, height=ROW * len(rows) + 8
+    return alt.layer(rules, *named, points, texts).properties(
+        width=width, height=ROW * len(rows) + 8
     )
 
 

@@ -35,9 +35,10 @@ def risk(
     weakest = min(risks, key=lambda pair: pair[1].smallest)[1]
     main = risks[0][1]
     answer = [
-        "Somebody who knows all quasi-identifiers of a person, and that the person is in the "
-        f"table, picks the right record with a chance of at most {_chance(weakest.smallest)}, "
-        f"and {percent(main.average)} on average.",
+        f"Somebody who knows {'all quasi-identifiers' if view.reader is None else _known(view)} "
+        "of a person, and that the person is in the table, picks the right record with a chance "
+        f"of at most {_chance(found.smallest)}, and {percent(found.average)} on average."
+        for view, found in risks
     ]
     if before is not None:
         answer.append(
@@ -46,6 +47,11 @@ def risk(
         )
     met = [t for t in THRESHOLDS if weakest.smallest >= t.smallest_class]
     missed = [t for t in THRESHOLDS if weakest.smallest < t.smallest_class]
+    if len(risks) > 1:
+        answer.append(
+            "What is said of thresholds is about the strongest of these, who knows everything; "
+            "the table says it of each."
+        )
     if met:
         answer.append("Thresholds met: " + listed([_named(t) for t in met]) + ".")
     if missed:
@@ -105,6 +111,10 @@ def original_risk(source: Source) -> Risk | None:
         distinct = distinct_values(source.original.column(name), source.about.missing)
         columns.append((distinct.codes.astype(np.int64) + 1, len(distinct.values) + 1))
     return risk_of(class_sizes(columns, source.original.num_rows))
+
+
+def _known(view: View) -> str:
+    return f"what {view.reader} can ({listed(view.qi)})"
 
 
 def _named(threshold: Threshold) -> str:
