@@ -222,6 +222,39 @@ def test_a_killed_server_loses_the_running_job_only(folder):
 
 
 @pytest.mark.heavy
+def test_a_click_on_the_frontier_chooses(folder):
+    with running(folder, "people.csv") as studio, surfing() as (page, asked):
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        to_protection(page, studio)
+        onward(page)
+        page.select_option("select[name=method]", "mondrian")
+        page.click("button.main")
+        page.wait_for_selector(".run.done", timeout=90_000)
+        page.click("button:has-text('Measure half')")
+        page.wait_for_selector("polyline.line", timeout=90_000)
+        page.locator(".frontier a[aria-label^='Choose run'] circle").click()
+        page.wait_for_selector(".run.picked")
+        point = page.locator(".frontier a[aria-label^='Take k = 20 by hilbert']")
+        point.focus()
+        page.keyboard.press("Enter")
+        page.wait_for_selector(
+            "select[name=method] option[selected]:text-is('hilbert')", state="attached"
+        )
+        page.goto(f"http://127.0.0.1:{studio.port}/protection")
+        assert page.input_value("#f-k") == "20"
+        page.goto(f"http://127.0.0.1:{studio.port}/release")
+        page.click("button[data-copy=command]")
+        page.wait_for_selector("button:text-is('Copied')")
+        copied = page.evaluate("() => navigator.clipboard.readText()")
+        assert copied.startswith("shoal anonymize people.csv")
+        page.goto(f"http://127.0.0.1:{studio.port}/explore")
+        page.wait_for_selector("details.change", state="attached", timeout=90_000)
+        page.locator("details.change summary").first.click()
+        healthy(page)
+        assert stayed_home(asked, studio.port)
+
+
+@pytest.mark.heavy
 def test_two_tabs_do_not_overwrite_each_other(folder):
     with running(folder, "people.csv") as studio, surfing() as (page, _):
         to_protection(page, studio)
@@ -237,6 +270,7 @@ def test_two_tabs_do_not_overwrite_each_other(folder):
         assert other.input_value("#f-k") == "9"
 
 
+@pytest.mark.heavy
 def test_a_file_is_brought_by_the_browser(folder, tmp_path):
     bad = tmp_path / "bad.csv"
     bad.write_text("a,b\n1,2\n1,2,3\n")
