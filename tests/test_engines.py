@@ -453,7 +453,7 @@ def test_a_run_keeps_within_its_memory(records, tmp_path):
         "--engine", "duckdb", "--memory", "400MB",
     ]  # fmt: skip
     peak = peak_of(arguments, limit=2_000_000_000)  # addresses, of which some are never touched
-    assert peak < 700_000_000
+    assert peak < 900_000_000  # the program alone takes some 300 MB, Arrow and DuckDB keep more
     assert shoal.verify(tmp_path / "out.parquet").ok
 
 
