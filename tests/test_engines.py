@@ -423,21 +423,26 @@ def test_the_manifest_does_not_tell_where_the_work_was_done(tmp_path):
 
 LIMITED = """
 import resource, sys
-from shoal.cli import run
+from pathlib import Path
+from shoal.cli import main
 limit = int(sys.argv.pop(1))
 resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
-run()
+try:
+    main()
+finally:
+    print(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
 """
 
 
 def peak_of(arguments: list[str], limit: int) -> int:
-    """Run a command whose data may take so many bytes; gives the peak of its memory."""
+    """Run a command whose data may take so many bytes; gives the peak of its memory.
+
+    The process says it itself: what `wait4` tells begins with the memory of who started it.
+    """
     whole = [sys.executable, "-c", LIMITED, str(limit), *arguments]
-    process = subprocess.Popen(whole, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-    told = process.stderr.read() if process.stderr else ""
-    _, status, usage = os.wait4(process.pid, 0)
-    assert status == 0, told
-    return usage.ru_maxrss * 1024
+    done = subprocess.run(whole, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout.split()[-1]) * 1024
 
 
 @pytest.mark.parametrize(
@@ -453,7 +458,7 @@ def test_a_run_keeps_within_its_memory(records, tmp_path):
         "--engine", "duckdb", "--memory", "400MB",
     ]  # fmt: skip
     peak = peak_of(arguments, limit=2_000_000_000)  # addresses, of which some are never touched
-    assert peak < 700_000_000
+    assert peak < 650_000_000  # asked: 400; the program alone takes 240
     assert shoal.verify(tmp_path / "out.parquet").ok
 
 

@@ -231,7 +231,7 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
     def _scattered(self, table: Coded, ranges: Ranges | None) -> Scattered:
         """Records by their ranges, as codes, each range a file."""
         parts = 1 if ranges is None else len(ranges.sizes)
-        scattered = Scattered(self.room.spill, "range", parts, ROOM)
+        scattered = Scattered(self.room.spill, "range", parts, min(ROOM, self.budget // 32))
         types = [smallest_type(column.size) for column in table.book.qi]
         others = [*table.policy.sensitive, *table.stage.plain]
         sensitive = {

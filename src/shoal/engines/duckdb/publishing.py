@@ -34,9 +34,9 @@ from shoal.progress import Report
 
 __all__ = ["Before", "Classes", "PublishedRange", "published_range", "write_file"]
 
-STRETCH = 1 << 18
+STRETCH = 1 << 17
 """Records that are sorted at once."""
-ROOM = 48_000_000
+ROOM = 16_000_000
 """Bytes of dealt-out records that may wait in memory."""
 
 
