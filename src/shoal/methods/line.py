@@ -133,10 +133,9 @@ def partition_line(
         return _priced(table, merge_along(_coarser(groups, table, models), table, models))
 
     ways = (consecutive, merged)
-    if table.n < ALONE:
-        tried = tuple(way() for way in ways)
-    else:  # neither needs the other: two cores take the time of one
-        tried = on_threads(lambda way: way(), ways)
+    # Neither needs the other: two cores take the time of one.
+    alone = table.n < ALONE
+    tried = tuple(way() for way in ways) if alone else on_threads(lambda way: way(), ways)
     return min(tried, key=lambda priced: priced[0])[1]
 
 
