@@ -524,3 +524,28 @@ def test_under_means_rounding_and_quantiles_are_unchecked():
         "bottom:1%",
     ]
     assert all(check.holds for check in found.values())
+
+
+def test_compare_codes_for_the_largest_k():
+    asked = {"qi": ["age", "sex"], "sensitive": "visits", "treat": {"visits": "top:99%"}}
+    found = shoal.compare(people(), ["hilbert"], k=[3, 30], queries=10, **asked)
+    assert [row.reason for row in found.rows] == [None, None]
+
+
+def test_means_of_persons_leave_no_trace_of_the_order_of_rows():
+    """Which of equal wages fall into one mean decides how many persons it is of."""
+    rng = np.random.default_rng(8)
+    table = pa.table(
+        {
+            "person": rng.integers(0, 40, 400),
+            "age": rng.integers(20, 30, 400),
+            "wage": rng.integers(0, 12, 400),
+        }
+    )
+    shuffled = table.take(rng.permutation(400))
+    both = [
+        shoal.anonymize(t, k=5, treat={"wage": "micro:4"}, method="hilbert", **BY_PERSON)
+        for t in (table, shuffled)
+    ]
+    assert both[0].verification.ok
+    assert both[0].table.equals(both[1].table)

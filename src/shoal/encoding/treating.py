@@ -275,15 +275,19 @@ def averaged(table: pa.Table, qi: Sequence[str], policy: Policy, source: pa.Tabl
     """A released table with means of neighbours inside its classes, where the policy asks.
 
     Which of several records with one value fall into which group is decided by all else that
-    is published of them. The `source` says whose records they are, where persons are declared.
+    is published of them, and by whose they are: the `source` says that, where persons are
+    declared.
     """
     asked = {n: least for n, least in means_of(policy).items() if n in table.column_names}
     if not asked:
         return table
+    persons = _persons(source, policy)
     classes, count = class_ids([ranks_of_column(table.column(n)) for n in qi], table.num_rows)
     place = np.empty(table.num_rows, dtype=np.int64)
-    place[order_by_content(table)] = np.arange(table.num_rows)
-    persons = _persons(source, policy)
+    held = table
+    if persons is not None:  # else the order of rows could decide whose records make a mean
+        held = table.append_column("\0person", source.column(policy.person))
+    place[order_by_content(held)] = np.arange(table.num_rows)
     changed = table
     for name, least in asked.items():
         numbers = numbers_in(table, name, policy)
