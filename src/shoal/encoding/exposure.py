@@ -23,6 +23,7 @@ from shoal.encoding.classes import class_ids, class_sizes, first_of_each
 from shoal.encoding.table import EncodedTable
 from shoal.encoding.values import distinct_values
 from shoal.policy import Policy
+from shoal.treatments import means_of
 
 __all__ = [
     "exposed", "exposed_in_release", "known_by_class", "nearly_a_key", "shared_by_few", "told",
@@ -77,6 +78,27 @@ def unprotected(published: pa.Table, qi: Sequence[str], policy: Policy) -> Itera
         known = int(sizes[values == 1].sum())
         if known:
             yield known_by_class(name, known, published.num_rows)
+
+
+def left_empty(published: pa.Table, qi: Sequence[str], policy: Policy) -> Iterator[str]:
+    """One line for each column of means that is empty in some classes.
+
+    Counted in the release: whether values were missing or made so is not told.
+    """
+    asked = {n: least for n, least in means_of(policy).items() if n in published.column_names}
+    if not asked:
+        return
+    ids, count = class_ids([_keyed(published, name, policy) for name in qi], published.num_rows)
+    who = "records" if policy.person is None else "persons"
+    for name, least in asked.items():
+        known = np.asarray(published.column(name).is_valid())
+        empty = count - len(np.unique(ids[known]))
+        if empty:
+            yield (
+                f"treat of {name!r}: {empty:,} of {count:,} classes are published without a value, "
+                f"as fewer than {least} of their {who} have one; ask for smaller groups (micro), "
+                "larger classes (k), or leave the column out"
+            )
 
 
 def known_by_class(name: str, known: int, records: int) -> str:
