@@ -1,0 +1,92 @@
+"""What is odd about names, files and folders is odd for no engine."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import shoal
+from shoal.engines.duckdb.check import Written, connection
+from shoal.errors import VerificationError
+from shoal.io.write import write_table
+from shoal.models import models_of
+from shoal.policy import Policy
+from test_engines import ROLES, people, short_ranges  # noqa: F401
+
+ENGINES = ("memory", "duckdb")
+
+
+def released(source, out: Path, engine: str, **asked) -> str:
+    asked = {**ROLES, "method": "hilbert", "k": 5, "seed": 5, **asked}
+    shoal.anonymize(source, out=out, engine=engine, progress=False, **asked).close()
+    return hashlib.sha256(out.read_bytes()).hexdigest()
+
+
+def same(source, folder: Path, ending: str = "csv", **asked) -> None:
+    """Both engines give the same bytes, or the same error in the same words."""
+    found = []
+    for engine in ENGINES:
+        try:
+            found.append(released(source, folder / f"{engine}.{ending}", engine, **asked))
+        except shoal.errors.ShoalError as error:
+            found.append(f"{type(error).__name__}: {error}")
+    assert found[0] == found[1]
+
+
+def checked(table: pa.Table, path: Path, **asked) -> bool:
+    """Whether a file holds, by the check of DuckDB."""
+    write_table(table, path)
+    policy = Policy.parse(**asked)
+    with connection(path.parent / "spilt", 500_000_000, 1) as con:
+        written = Written(con, path, table.column_names, policy, None)
+        return written.check(policy.qi, models_of(policy), table.num_rows, 10**8).holds
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_names_that_differ_in_case_are_checked_each_by_itself(ending, tmp_path):
+    file = tmp_path / f"r.{ending}"
+    values = [f"v{i}" for i in range(6)]
+    one = pa.table({"S": values, "q": ["a"] * 3 + ["b"] * 3, "s": ["x"] * 6})
+    assert not checked(one, file, qi=["q"], sensitive=["s"], plain=["S"], k=2, l=3)
+    unique = pa.table({"Q": ["z"] * 6, "s": values, "q": list("abcdef")})
+    assert not checked(unique, file, qi=["q"], sensitive=["s"], plain=["Q"], k=3)
+    assert checked(unique, file, qi=["Q"], sensitive=["s"], plain=["q"], k=3)
+
+
+def test_a_file_with_other_columns_is_not_checked(tmp_path):
+    pq.write_table(pa.table({"a": [1, 1], "b": [1, 1]}), tmp_path / "r.parquet")
+    policy = Policy.parse(qi=["b"], plain=["a"], k=2)
+    with connection(tmp_path, 500_000_000, 1) as con, pytest.raises(VerificationError):
+        Written(con, tmp_path / "r.parquet", ["b", "a"], policy, None)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("folder", ["k=1", "a[1]", "what*?"])
+def test_folders_with_odd_names(folder, ending, tmp_path):
+    (tmp_path / folder).mkdir()
+    source = tmp_path / folder / f"in.{ending}"
+    write_table(people(200), source)
+    same(source, tmp_path / folder, ending)
+
+
+ODD = [
+    ["name", "age", "town", "degree", "disease", "Disease"],
+    ["name", "Age", "age", "AGE", "disease", "note"],
+    ["name", "v", "t", "n", "h0", "o0"],
+    ["name", "0", "1", "c0", "c1", ""],
+    ["name", "=", "=x", "count", "filename", "'\""],
+]
+
+
+@pytest.mark.parametrize("names", ODD, ids=str)
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_columns_with_odd_names(names, ending, tmp_path):
+    source = tmp_path / "in.parquet"
+    write_table(people(200).rename_columns(names), source)
+    roles = {"qi": names[1:4], "sensitive": names[4], "plain": [names[5]], "kind": {}}
+    for models in ({"k": 3}, {"k": 3, "l": 2}):
+        same(source, tmp_path, ending, **roles, **models)
