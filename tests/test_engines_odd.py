@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import json
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import command
 import shoal
+from shoal.engines.duckdb import stored
 from shoal.engines.duckdb.check import Written, connection
-from shoal.errors import VerificationError
+from shoal.errors import InputError, OutputError, PolicyError, VerificationError
 from shoal.io.write import write_table
 from shoal.models import models_of
 from shoal.policy import Policy
@@ -90,3 +94,85 @@ def test_columns_with_odd_names(names, ending, tmp_path):
     roles = {"qi": names[1:4], "sensitive": names[4], "plain": [names[5]], "kind": {}}
     for models in ({"k": 3}, {"k": 3, "l": 2}):
         same(source, tmp_path, ending, **roles, **models)
+
+
+@pytest.fixture
+def parts(tmp_path):
+    """A folder of two files."""
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for number in range(2):
+        write_table(people(200, seed=number), folder / f"p{number}.csv")
+    return folder
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_no_file_of_the_input_is_written_over(engine, parts, monkeypatch):
+    before = {file: file.read_bytes() for file in parts.iterdir()}
+    monkeypatch.chdir(parts)
+    asked = [
+        (parts, parts / "p0.csv", "is the input"),
+        (f"{parts}/p*.csv", parts / "p1.csv", "is the input"),
+        ("p*.csv", "p1.csv", "is the input"),
+        ("p?.csv", parts.parent / "parts" / ".." / "parts" / "p0.csv", "is the input"),
+        (parts, parts / "release.csv", "choose another folder"),
+        (".", "release.parquet", "choose another folder"),
+        (f"{parts}/*.csv", parts / "release.csv", "choose another folder"),
+        ("*.csv", "release.csv", "choose another folder"),
+    ]
+    for source, out, words in asked:
+        with pytest.raises(PolicyError, match=words):
+            released(source, Path(out), engine)
+    asked = ["--qi", "age", "--rest", "drop", "-k", "2", "--engine", engine]
+    found = command.shoal("anonymize", parts, "-o", "p0.csv", *asked)
+    assert found.code != 0
+    assert "is the input" in found.err
+    assert {file: file.read_bytes() for file in parts.iterdir()} == before
+    released("p*.csv", parts / "release.csv", engine)  # which the pattern does not name
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_manifests_and_records_are_not_written_over_the_input(engine, parts):
+    release = shoal.anonymize(parts, k=5, engine=engine, seed=5, **ROLES)
+    for asked in ({"manifest": parts / "p0.csv"}, {"record": parts / "p1.csv"}):
+        with pytest.raises(PolicyError, match="needs a file of its own"):
+            release.write(parts.parent / "out.parquet", **asked)
+    release.close()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_earlier_release_is_no_input(engine, parts):
+    released(parts, parts.parent / "release.csv", "memory")
+    for file in parts.parent.glob("release.csv*"):
+        file.rename(parts / file.name)
+    for source in (parts, f"{parts}/*.csv"):
+        with pytest.raises(InputError, match=r"release\.csv: is a release"):
+            released(source, parts.parent / "again.csv", engine)
+    released(f"{parts}/p*.csv", parts.parent / "again.csv", engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_record_names_the_folder(engine, parts):
+    released(parts, parts.parent / "o.csv", engine)
+    record = json.loads((parts.parent / "o.csv.record.json").read_text())
+    assert record["input"] == {"file": str(parts), "sha256": None}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_targets_are_looked_at_before_the_work(engine, tmp_path):
+    write_table(people(200), tmp_path / "in.csv")
+    with pytest.raises(OutputError, match="there is no directory"):
+        released(tmp_path / "in.csv", tmp_path / "no" / "o.csv", engine)
+    with pytest.raises(PolicyError, match="is the input"):
+        released(tmp_path / "in.csv", tmp_path / "in.csv", engine)
+    assert [file.name for file in tmp_path.iterdir()] == ["in.csv"]
+
+
+def test_a_release_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
+    def fails(*_):
+        raise OSError(errno.EIO, "it broke")
+
+    monkeypatch.setattr(stored, "_put", fails)
+    with pytest.raises(OutputError, match="broke") as error:  # whose traceback holds the release
+        released(people(200), tmp_path / "o.csv", "duckdb")
+    assert list(tmp_path.iterdir()) == [], error

@@ -374,7 +374,7 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
             before=StoodOut(records, found.unique, k, found.few),
             rest=self.source.rest,
             kind=self.source.batches.kind,
-            source=one,
+            source=self.path,
             source_sha256=None if one is None else sha256_of(one),
             delimiter=self.source.batches.delimiter,
             fingerprint=draft.sha256,
