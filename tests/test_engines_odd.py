@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import random
+import warnings
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,15 +15,23 @@ import pytest
 
 import command
 import shoal
-from shoal.engines.duckdb import stored
+from shoal.encoding import exposure
+from shoal.engines.duckdb import exposing, stored
 from shoal.engines.duckdb.check import Written, connection
-from shoal.errors import InputError, OutputError, PolicyError, VerificationError
+from shoal.errors import InputError, OutputError, PolicyError, ShoalWarning, VerificationError
 from shoal.io.write import write_table
+from shoal.methods.hilbert import Hilbert
 from shoal.models import models_of
 from shoal.policy import Policy
-from test_engines import ROLES, people, short_ranges  # noqa: F401
+from test_engines import ROLES, people
 
 ENGINES = ("memory", "duckdb")
+
+
+@pytest.fixture(autouse=True)
+def short_ranges(monkeypatch):
+    """Ranges so short that a small table has many."""
+    monkeypatch.setattr(Hilbert, "by_range", 90)
 
 
 def released(source, out: Path, engine: str, **asked) -> str:
@@ -176,3 +186,50 @@ def test_a_release_that_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
     with pytest.raises(OutputError, match="broke") as error:  # whose traceback holds the release
         released(people(200), tmp_path / "o.csv", "duckdb")
     assert list(tmp_path.iterdir()) == [], error
+
+
+def told_by(engine: str, source, folder: Path, **asked) -> tuple[list[str], ...]:
+    """Warnings, and the notices of record and manifest."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        released(source, folder / f"{engine}.parquet", engine, **asked)
+    paths = [folder / f"{engine}.parquet.{what}.json" for what in ("record", "manifest")]
+    notices = [json.loads(path.read_text())["notices"] for path in paths]
+    warned = [str(w.message) for w in caught if issubclass(w.category, ShoalWarning)]
+    return warned, *notices
+
+
+def telling(n: int = 300) -> pa.Table:
+    """People with plain columns that are keys, and tell what they should not."""
+    table = people(n)
+    diseases = table.column("disease").to_pylist()
+    towns = table.column("town").to_pylist()
+    rng = random.Random(3)
+    return (
+        table.append_column("key", pa.array([float(i) for i in range(n)]))
+        .append_column("ward", pa.array([f"{d}x" for d in diseases]))
+        .append_column("county", pa.array([t and t[0] for t in towns]))
+        .append_column("weight", pa.array([rng.random() * 90 for _ in range(n)]))
+    )
+
+
+TELLING = [
+    ({"plain": ["note", "key", "ward", "county"], "identifier": ["name", "weight"]}, 4),
+    ({"plain": ["ward"], "rest": "drop"}, 1),
+    ({"plain": ["note"], "weight_column": "weight", "rest": "drop"}, 2),
+    ({"plain": [], "rest": "drop", "recoding": "suppress", "k": 40}, 1),
+    ({"plain": [], "rest": "drop"}, 0),
+]
+
+
+@pytest.mark.parametrize(("asked", "least"), TELLING, ids=str)
+@pytest.mark.parametrize("sample", [20_000, 40])
+def test_the_custodian_is_told_the_same_by_every_engine(
+    asked, least, sample, tmp_path, monkeypatch
+):
+    for module in (exposure, exposing):
+        monkeypatch.setattr(module, "SAMPLE", sample)
+    write_table(telling(), tmp_path / "in.parquet")
+    memory, duckdb = (told_by(e, tmp_path / "in.parquet", tmp_path, **asked) for e in ENGINES)
+    assert len(memory[0]) >= least
+    assert duckdb == memory

@@ -20,10 +20,11 @@ import pyarrow.parquet
 from numpy.typing import NDArray
 
 from shoal.encoding.exempt import exempt_codes
-from shoal.encoding.exposure import known_by_class, nearly_a_key, shared_by_few
+from shoal.encoding.exposure import known_by_class
 from shoal.encoding.folding import counted_values
 from shoal.encoding.spreadsheet import armed_column, disarmed
 from shoal.encoding.values import distinct_values, kind_of
+from shoal.engines.duckdb.exposing import Counting, Sample
 from shoal.errors import VerificationError
 from shoal.io.read import file_format
 from shoal.models import ClassHistograms, Model, histograms, known_sizes, needs_sensitive
@@ -162,30 +163,20 @@ class Written:
         """As `shoal.encoding.exposure.unprotected`, of the file that was checked."""
         return [known_by_class(n, known, records) for n, known in self.known.items() if known]
 
-    def exposed(self, records: int, k: int) -> Iterator[str]:
-        """Whether plain columns are nearly keys, or shared by few; counted in the file."""
-        plain = list(self.policy.plain)
-        for name in plain:
-            alone = self._sum(
-                f"SELECT count(*) AS n FROM {self.relation} GROUP BY {self.place[name]} "
-                "HAVING count(*) = 1"
-            )
-            if line := nearly_a_key(name, alone, records):
-                yield line
-        if plain and k > 1:
-            few = self._sum(
-                f"SELECT count(*) AS n FROM {self.relation} GROUP BY {self._listed(plain)} "
-                f"HAVING count(*) < {k}"
-            )
-            if few:
-                yield shared_by_few(plain, few, records, k)
+    def exposed(self, qi: Sequence[str], sample: Sample, records: int) -> list[str]:
+        """As `shoal.encoding.exposure.exposed_in_release`, counted in the file."""
+        plain = [name for name in self.policy.plain if name in self.place]
+        roles = [("released quasi-identifier", name) for name in qi]
+        roles += [("sensitive column", name) for name in self.policy.sensitive]
+        counting = Counting(self._one_row, self.place)
+        return list(counting.lines(plain, roles, sample, self.policy, records))
+
+    def _one_row(self, query: str) -> Sequence[Any]:
+        (row,) = self.con.execute(query.replace("{0}", self.relation)).fetchall()
+        return tuple(row)
 
     def _listed(self, names: Sequence[str]) -> str:
         return ", ".join(self.place[name] for name in names)
-
-    def _sum(self, query: str) -> int:
-        found = self.con.execute(f"SELECT coalesce(sum(n), 0) FROM ({query})").fetchall()
-        return int(found[0][0])
 
 
 def _part(
