@@ -92,6 +92,9 @@ ODD = [
     ["name", "Age", "age", "AGE", "disease", "note"],
     ["name", "v", "t", "n", "h0", "o0"],
     ["name", "0", "1", "c0", "c1", ""],
+    ["name", "age", "town", "degree", "class", "=class"],
+    ["name", "age", "town", "degree", "disease", "class"],
+    ["name", "class", "town", "degree", "disease", "note"],
     ["name", "=", "=x", "count", "filename", "'\""],
 ]
 
@@ -233,3 +236,8 @@ def test_the_custodian_is_told_the_same_by_every_engine(
     memory, duckdb = (told_by(e, tmp_path / "in.parquet", tmp_path, **asked) for e in ENGINES)
     assert len(memory[0]) >= least
     assert duckdb == memory
+
+
+@pytest.mark.parametrize("ending", ["csv.GZ", "CSV", "Csv.gz", "PARQUET", "tsv.gz"])
+def test_endings_in_capitals(ending, tmp_path):
+    same(people(200), tmp_path, ending)

@@ -187,7 +187,7 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
             kind = smallest_type(len(part.sizes))
             numbers = pa.table({"class": part.class_of.astype(kind)})
             for name in part.rest.column_names:
-                numbers = numbers.append_column(name, part.rest.column(name))
+                numbers = numbers.append_column(f"={name}", part.rest.column(name))
             pieces.append(*numbers.combine_chunks().to_batches())
             rows.append((pieces, classes.add(part)))
             losses.append(part.loss)
@@ -338,7 +338,7 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         return Measured(whole.loss(), sizes)
 
     def bound(self, table: Coded, draft: Draft, plan: Plan) -> Bound | None:
-        """None: a bound looks at all records."""
+        """None: a bound looks at all records; the release says so."""
         return None
 
     def release(
@@ -408,7 +408,7 @@ def _refusal(plan: Plan, target: Path | None) -> str | None:
 
 
 def _endings(path: Path) -> list[str]:
-    return [suffix.lower() for suffix in path.suffixes[-2:]][-2 if path.suffix == ".gz" else -1 :]
+    return [suffix.lower() for suffix in path.suffixes[-2:]][-2 if path.suffix.lower() == ".gz" else -1 :]
 
 
 def _notations(stage: Staged, policy: Policy) -> dict[str, str]:

@@ -160,7 +160,8 @@ def write_file(
     coded, classes
         What the numbers in the rows stand for.
     rows
-        The files of the ranges' records, each with the number of its first class.
+        The files of the ranges' records, each with the number of its first class. They have
+        a column ``class``; others have a sign before their names, so that none is called so.
     target
         The file to write, and what stands between its cells, if it is CSV.
     spill, report
@@ -245,7 +246,7 @@ class _Layout:
         for name in self.coded.stage.columns:
             if name in self.forms:
                 continue
-            column = rows.column(name)
+            column = rows.column(f"={name}")
             if name in self.policy.sensitive:
                 numbers = np.asarray(column.combine_chunks())
                 column = pa.chunked_array([self.coded.sensitive_column(name, numbers)])
