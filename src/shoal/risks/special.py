@@ -22,7 +22,10 @@ from numpy.typing import NDArray
 from shoal.encoding.classes import class_ids
 from shoal.errors import PolicyError
 
-__all__ = ["SpecialUniques", "special_uniques"]
+__all__ = ["MOST_COLUMNS", "SpecialUniques", "special_uniques"]
+
+MOST_COLUMNS = 170
+"""Scores grow like factorials: of more columns they are no number of a computer."""
 
 Codes = Sequence[tuple[NDArray[Any], int]]
 
@@ -41,7 +44,7 @@ class SpecialUniques:
     """Share of the sum of all scores that sets with a column make up."""
     pairs: dict[tuple[str, str], float]
     """The same of pairs of columns, the largest first."""
-    scores: NDArray[np.int64]
+    scores: NDArray[Any]
     """SUDA score of each record: for the custodian only."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -75,10 +78,13 @@ def special_uniques(
     """
     if not size >= 1:
         raise PolicyError(f"suda: expected a whole number of at least 1; got {size}")
+    if len(columns) > MOST_COLUMNS:
+        raise PolicyError(f"suda: expected at most {MOST_COLUMNS} columns; got {len(columns)}")
     attributes, size = len(columns), min(size, len(columns))
     n = len(columns[0][0]) if columns else 0
     total = sum(math.comb(attributes, s) for s in range(1, size + 1))
-    scores = np.zeros(n, dtype=np.int64)
+    most = total * math.factorial(max(0, attributes - 1))  # that a record can score
+    scores: NDArray[Any] = np.zeros(n, dtype=np.int64 if most < 2**63 else np.float64)
     by_size = dict.fromkeys(range(1, size + 1), 0)
     by_column = np.zeros(attributes, dtype=np.float64)
     by_pair = np.zeros((attributes, attributes), dtype=np.float64)
@@ -92,16 +98,16 @@ def special_uniques(
             unique, minimal = _uniques([columns[a] for a in chosen], n, parts)
             found[chosen] = unique
             count = len(minimal)
-            scores[minimal] += score
+            scores[minimal] += scores.dtype.type(score)
             by_size[s] += count
-            by_column[list(chosen)] += count * score
+            by_column[list(chosen)] += float(count) * score
             for a, b in combinations(chosen, 2):
-                by_pair[a, b] += count * score
+                by_pair[a, b] += float(count) * score
             done += 1
             if report is not None:
                 report(done, total)
         smaller = found
-    every = max(1.0, float(scores.sum()))
+    every = max(1.0, float(scores.sum(dtype=np.float64)))
     ranked = sorted(combinations(range(attributes), 2), key=lambda pair: -by_pair[pair])
     return SpecialUniques(
         size,
