@@ -63,6 +63,8 @@ class Found:
     """What guessing without the release achieves."""
     coverage: float
     """Share of the people for whom the attack says anything at all."""
+    without: Rate | None = None
+    """The same against people of the release by who has not seen their classes, if tried."""
 
     @property
     def risk(self) -> float | None:
@@ -81,6 +83,12 @@ class Found:
             return "no better than guessing without the release"
         if self.control is not None and self.main.interval[0] <= self.control.interval[1]:
             return "people who are not in the release fare as badly"
+        if (
+            self.control is None  # which counts where there is one
+            and self.without is not None
+            and self.main.interval[0] <= self.without.interval[1]
+        ):
+            return "the same is told without the classes that people are in"
         return ""
 
     @property
@@ -99,6 +107,7 @@ class Found:
             "about": self.about,
             "main": self.main.to_dict(),
             "control": None if self.control is None else self.control.to_dict(),
+            **({} if self.without is None else {"without_target": self.without.to_dict()}),
             "baseline": round(self.baseline, 6),
             "coverage": round(self.coverage, 6),
             "risk": None if risk is None else round(risk, 6),
@@ -111,6 +120,8 @@ class Found:
         told = f"{self.attack} ({self.about}): {self.main.share:.2%} [{low:.2%}, {high:.2%}]"
         if self.control is not None:
             told += f", control {self.control.share:.2%}"
+        if self.without is not None:
+            told += f", without the target {self.without.share:.2%}"
         told += f", guessing {self.baseline:.2%}, coverage {self.coverage:.0%}"
         if self.risk is not None:
             told += f"; risk {self.risk:.2%}"
