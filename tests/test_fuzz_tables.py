@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
+import pytest
 import tomli_w
 
 import naive_models
