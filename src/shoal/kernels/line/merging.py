@@ -152,7 +152,6 @@ def cheapest_runs(check, costs, matrix, groups, run, budget, opt, first):
         tried = 0
         wait = 0  # a long run that fails is not asked again at every step
         last = 0
-        loss = 0.0
         j = g
         while j >= last and tried < CHOICES:
             _step_back(check, costs, matrix, groups, run, j)
@@ -166,10 +165,7 @@ def cheapest_runs(check, costs, matrix, groups, run, budget, opt, first):
                 if tried == 0:
                     last = first[j] if check.sizes_only else 0
                 tried += 1
-                # The run has grown since its loss was last known, and so has its loss.
-                if opt[j] + size * loss < opt[g + 1]:
-                    loss = group_loss(costs, run)
-                total = opt[j] + size * loss
+                total = opt[j] + size * group_loss(costs, run)
                 if total < opt[g + 1]:
                     opt[g + 1] = total
                     first[g + 1] = j
