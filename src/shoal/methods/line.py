@@ -132,17 +132,10 @@ def partition_line(
     def merged() -> tuple[float, Partition]:
         return _priced(table, merge_along(_coarser(groups, table, models), table, models))
 
-<<<<<<< HEAD
-    ways = (consecutive, merged)
-    # Neither needs the other: two cores take the time of one.
-    alone = table.n < ALONE
-    tried = tuple(way() for way in ways) if alone else on_threads(lambda way: way(), ways)
-=======
     # Neither needs the other: two cores take the time of one.
     tried = (
         (consecutive(), merged()) if table.n < ALONE else on_threads(_made, (consecutive, merged))
     )
->>>>>>> w-minute
     return min(tried, key=lambda priced: priced[0])[1]
 
 

@@ -126,7 +126,8 @@ def _scores(sets_of: dict[int, NDArray[np.int64]], attributes: int, n: int) -> N
     """The score of each record, from how many sets of each size it has."""
     points = {s: math.factorial(attributes - s) for s in sets_of}
     most = sum(int(sets.max(initial=0)) * points[s] for s, sets in sets_of.items())
-    scores = np.zeros(n, dtype=np.int64 if most <= np.iinfo(np.int64).max else np.float64)
+    kind = np.int64 if most <= np.iinfo(np.int64).max else np.float64
+    scores: NDArray[Any] = np.zeros(n, dtype=kind)
     for s, sets in sets_of.items():
         if sets.any():  # a factorial without a set may fit nowhere
             scores += sets * scores.dtype.type(points[s])

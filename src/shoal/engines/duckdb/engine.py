@@ -408,7 +408,8 @@ def _refusal(plan: Plan, target: Path | None) -> str | None:
 
 
 def _endings(path: Path) -> list[str]:
-    return [suffix.lower() for suffix in path.suffixes[-2:]][-2 if path.suffix.lower() == ".gz" else -1 :]
+    endings = [suffix.lower() for suffix in path.suffixes]
+    return endings[-2:] if endings[-1:] == [".gz"] else endings[-1:]
 
 
 def _notations(stage: Staged, policy: Policy) -> dict[str, str]:
