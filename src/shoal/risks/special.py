@@ -22,7 +22,10 @@ from numpy.typing import NDArray
 from shoal.encoding.classes import class_ids
 from shoal.errors import PolicyError
 
-__all__ = ["SpecialUniques", "special_uniques"]
+__all__ = ["MOST_COLUMNS", "SpecialUniques", "special_uniques"]
+
+MOST_COLUMNS = 170
+"""Scores grow like factorials: of more columns they are no number of a computer."""
 
 Codes = Sequence[tuple[NDArray[Any], int]]
 
@@ -41,8 +44,9 @@ class SpecialUniques:
     """Share of the sum of all scores that sets with a column make up."""
     pairs: dict[tuple[str, str], float]
     """The same of pairs of columns, the largest first."""
-    scores: NDArray[np.int64]
-    """SUDA score of each record: for the custodian only."""
+    scores: NDArray[Any]
+    """SUDA score of each record, for the custodian only: whole numbers, or the nearest floats
+    where they do not fit into 64 bits (from 22 columns on)."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, without the records."""
@@ -75,13 +79,16 @@ def special_uniques(
     """
     if not size >= 1:
         raise PolicyError(f"suda: expected a whole number of at least 1; got {size}")
+    if len(columns) > MOST_COLUMNS:
+        raise PolicyError(f"suda: expected at most {MOST_COLUMNS} columns; got {len(columns)}")
     attributes, size = len(columns), min(size, len(columns))
     n = len(columns[0][0]) if columns else 0
     total = sum(math.comb(attributes, s) for s in range(1, size + 1))
-    scores = np.zeros(n, dtype=np.int64)
+    # Factorials outgrow 64 bits: sets are counted in arrays, scores added up as Python's integers.
+    sets_of = {s: np.zeros(n, dtype=np.int64) for s in range(1, size + 1)}
     by_size = dict.fromkeys(range(1, size + 1), 0)
-    by_column = np.zeros(attributes, dtype=np.float64)
-    by_pair = np.zeros((attributes, attributes), dtype=np.float64)
+    by_column = [0] * attributes
+    by_pair = dict.fromkeys(combinations(range(attributes), 2), 0)
     smaller: dict[tuple[int, ...], NDArray[np.bool_]] = {}
     done = 0
     for s in range(1, size + 1):
@@ -92,25 +99,38 @@ def special_uniques(
             unique, minimal = _uniques([columns[a] for a in chosen], n, parts)
             found[chosen] = unique
             count = len(minimal)
-            scores[minimal] += score
+            sets_of[s][minimal] += 1
             by_size[s] += count
-            by_column[list(chosen)] += count * score
-            for a, b in combinations(chosen, 2):
-                by_pair[a, b] += count * score
+            for a in chosen:
+                by_column[a] += count * score
+            for pair in combinations(chosen, 2):
+                by_pair[pair] += count * score
             done += 1
             if report is not None:
                 report(done, total)
         smaller = found
-    every = max(1.0, float(scores.sum()))
-    ranked = sorted(combinations(range(attributes), 2), key=lambda pair: -by_pair[pair])
+    every = max(1, sum(count * math.factorial(attributes - s) for s, count in by_size.items()))
+    ranked = sorted(by_pair, key=lambda pair: -by_pair[pair])
+    scores = _scores(sets_of, attributes, n)
     return SpecialUniques(
         size,
         int(np.count_nonzero(scores)),
         by_size,
-        {name: float(by_column[a] / every) for a, name in enumerate(names)},
-        {(names[a], names[b]): float(by_pair[a, b] / every) for a, b in ranked if by_pair[a, b]},
+        {name: by_column[a] / every for a, name in enumerate(names)},
+        {(names[a], names[b]): by_pair[a, b] / every for a, b in ranked if by_pair[a, b]},
         scores,
     )
+
+
+def _scores(sets_of: dict[int, NDArray[np.int64]], attributes: int, n: int) -> NDArray[Any]:
+    """The score of each record, from how many sets of each size it has."""
+    points = {s: math.factorial(attributes - s) for s in sets_of}
+    most = sum(int(sets.max(initial=0)) * points[s] for s, sets in sets_of.items())
+    scores = np.zeros(n, dtype=np.int64 if most <= np.iinfo(np.int64).max else np.float64)
+    for s, sets in sets_of.items():
+        if sets.any():  # a factorial without a set may fit nowhere
+            scores += sets * scores.dtype.type(points[s])
+    return scores
 
 
 def _uniques(

@@ -22,7 +22,9 @@ from numpy.typing import NDArray
 from shoal.encoding.publish import COUNT, GROUP
 from shoal.errors import InputError
 from shoal.policy import Policy
-from shoal.verification.manifest import FORMAT, risk_of
+from shoal.verification.chances import public_risk, risk_of
+from shoal.verification.check import published_names
+from shoal.verification.manifest import FORMAT
 from shoal.verification.result import Check, Verification
 from shoal.verification.treated import MODEL as TREATMENT
 
@@ -102,11 +104,24 @@ def about_findings(
         "largest": int(class_sizes.max()),
     }
     found += _differences("classes", _table(manifest, "classes"), classes)
-    found += _differences("risk", _table(manifest, "risk"), risk_of(class_sizes))
+    found += _about_risk(manifest, policy, class_sizes, table)
     found += _about_kinds(manifest, policy)
     found += _about_suppressed(manifest, told.get("suppressed"))
     private = policy.person is not None  # what persons reach is not told in public
     return found + list(_about_models(_list(manifest, "models"), verification.checks, private))
+
+
+def _about_risk(
+    manifest: Mapping[str, Any], policy: Policy, class_sizes: NDArray[np.int64], table: pa.Table
+) -> list[str]:
+    """Chances among records, or among persons; earlier manifests counted records always."""
+    claimed = _table(manifest, "risk")
+    if "counted" in claimed:
+        qi = published_names(policy.qi, table.column_names)
+        return list(
+            _differences("risk", claimed, _numbers(public_risk(policy, table, qi, class_sizes)))
+        )
+    return list(_differences("risk", claimed, risk_of(class_sizes)))
 
 
 def _about_kinds(manifest: Mapping[str, Any], policy: Policy) -> list[str]:

@@ -12,7 +12,7 @@ from shoal.engines.memory.outliers import Kept
 from shoal.models import needs_sensitive
 from shoal.plan import Plan
 from shoal.release import Before, MethodUsed, Suppression
-from shoal.verification.manifest import risk_of
+from shoal.verification.chances import risk_of
 
 __all__ = [
     "before_of", "exposed_in", "method_used", "risk_before", "suppression_of", "unprotected_in",
