@@ -549,3 +549,42 @@ def test_means_of_persons_leave_no_trace_of_the_order_of_rows():
     ]
     assert both[0].verification.ok
     assert both[0].table.equals(both[1].table)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 12), st.none() | st.integers(0, 15)), min_size=30,
+             max_size=80),
+    st.sampled_from(["micro:2", "micro:4", "top:99%", "bottom:5%,top:90%", "noise:3",
+                     "round:4:random"]),
+)  # fmt: skip
+def test_what_is_promised_holds_of_persons(records, how):
+    """Counted here a record at a time: persons of a mean and of a code, draws of a person."""
+    records = [*((person, 0) for person in range(4)), *records]
+    persons, values = zip(*records, strict=True)
+    table = pa.table(
+        {
+            "person": persons,
+            "age": [20 + person % 3 for person in persons],
+            "wage": pa.array(values, pa.int64()),
+        }
+    )
+    release = shoal.anonymize(
+        table, k=3, treat={"wage": how}, method="hilbert", keep_order=True, **BY_PERSON
+    )
+    assert release.verification.holds
+    ages, found = (release.table.column(name).to_pylist() for name in ("age", "wage"))
+    who = defaultdict(set)
+    drawn = defaultdict(set)
+    for person, age, before, after in zip(persons, ages, values, found, strict=True):
+        if after is not None:
+            who[after if "micro" not in how else (age, after)].add(person)
+        drawn[person, before].add(after)
+    if "micro" in how:
+        assert all(len(seen) >= int(how[-1]) for seen in who.values())
+    else:
+        assert all(len(seen) == 1 for seen in drawn.values())
+    if "top" in how:
+        assert len(who[max(who)]) >= 3
+    if "bottom" in how:
+        assert len(who[min(who)]) >= 3

@@ -14,7 +14,6 @@ missing is a null.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -25,6 +24,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.encoding.classes import class_ids
+from shoal.encoding.draws import Draws
 from shoal.encoding.row_order import order_by_content, ranks_of_column
 from shoal.encoding.values import amounts_of, distinct_values
 from shoal.errors import PolicyError
@@ -78,51 +78,13 @@ def treated(table: pa.Table, policy: Policy, seed: int) -> pa.Table:
     for name, steps in before.items():
         numbers = numbers_in(table, name, policy)
         for one in steps:
-            draws = _Draws(seed, name, one, order)
+            draws = Draws(seed, name, one, order)
             if persons is not None and order is not None:
                 draws = draws.once_for(persons, numbers.codes)
             ends = _Ends(name, fewest_at_end(policy), persons)
             numbers = _treated(numbers, one, ends, draws)
         changed = _with(changed, name, numbers, policy)
     return changed
-
-
-class _Draws:
-    """Random words for the records of a column, in the order of what the records hold."""
-
-    def __init__(self, seed: int, name: str, one: Treatment, order: Rows | None) -> None:
-        # With the amount: of one draw on two scales, the value is twice the one less the other.
-        asked = f"{one.how}\0{one.amount}\0{one.share}\0{one.random}"
-        self.key = f"shoal treat\0{seed}\0{asked}\0{name}".encode()
-        self.order = order
-        self.like: Rows | None = None
-
-    def once_for(self, persons: Rows, codes: Rows) -> _Draws:
-        """With one draw for all records of a person that have one value."""
-        assert self.order is not None
-        pairs = np.stack([persons, codes])[:, self.order]
-        _, first, pair = np.unique(pairs, axis=1, return_index=True, return_inverse=True)
-        like = np.empty(len(self.order), dtype=np.int64)
-        like[self.order] = self.order[first[pair.ravel()]]
-        self.like = like
-        return self
-
-    def words(self, kind: str) -> NDArray[np.uint64]:
-        """64 random bits a record. SHAKE: who knows the values of all others learns no draw."""
-        assert self.order is not None
-        stream = hashlib.shake_256(self.key + b"\0" + kind.encode()).digest(8 * len(self.order))
-        found = np.empty(len(self.order), dtype=np.uint64)
-        found[self.order] = np.frombuffer(stream, dtype="<u8")
-        return found if self.like is None else found[self.like]
-
-    def shares(self, kind: str) -> NDArray[np.float64]:
-        """A number between 0 and 1 a record, neither of both."""
-        return ((self.words(kind) >> np.uint64(11)).astype(np.float64) + 0.5) / 2.0**53
-
-    def normal(self) -> NDArray[np.float64]:
-        """Standard normal numbers (Box and Muller)."""
-        radius = np.sqrt(-2.0 * np.log(self.shares("radius")))
-        return np.asarray(radius * np.cos(2.0 * np.pi * self.shares("angle")))
 
 
 class _Ends(NamedTuple):
@@ -158,7 +120,7 @@ def _ascending(values: list[Fraction | int], codes: Rows) -> Numbers:
     return Numbers(tuple(in_order), index[codes])
 
 
-def _treated(numbers: Numbers, one: Treatment, ends: _Ends, draws: _Draws) -> Numbers:
+def _treated(numbers: Numbers, one: Treatment, ends: _Ends, draws: Draws) -> Numbers:
     if not numbers.values:  # nothing but missing values
         return numbers
     if one.how == "noise":
@@ -174,7 +136,7 @@ def _rounded(numbers: Numbers, one: Treatment) -> Numbers:
     return numbers.mapped(_plain(round(Fraction(value) / step) * step) for value in numbers.values)
 
 
-def _rounded_by_chance(numbers: Numbers, one: Treatment, draws: _Draws) -> Numbers:
+def _rounded_by_chance(numbers: Numbers, one: Treatment, draws: Draws) -> Numbers:
     """Up as often as the value lies above the multiple below it: the mean stays what it is."""
     step = one.amount
     below = [Fraction(value) // step for value in numbers.values]
@@ -238,7 +200,7 @@ def at_end(one: Treatment, records: int, least: int) -> int:
     return max(least, -(-share.numerator * records // share.denominator))
 
 
-def _noisy(numbers: Numbers, one: Treatment, name: str, draws: _Draws) -> Numbers:
+def _noisy(numbers: Numbers, one: Treatment, name: str, draws: Draws) -> Numbers:
     """Normal noise, on the grid of the column's own digits, or of as many as have room for it.
 
     Beyond 2^53 not every whole number can be drawn: the last digits of a value, or all of
