@@ -8,7 +8,6 @@ reader that knows nothing of Shoal. ``--rows 50`` takes 50 million records in pl
 from __future__ import annotations
 
 import hashlib
-import os
 import subprocess
 import sys
 import tempfile
@@ -30,6 +29,13 @@ from shoal.methods.hilbert import Hilbert
 
 MILLION = 1_000_000
 MEMORY = "1.5GB"
+LAUNCHED = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
+"""
+"""A small process that starts another: a peak begins with the memory of who started it."""
 SORT = """
 import duckdb, sys
 source, target, folder = sys.argv[1:]
@@ -61,11 +67,9 @@ class Spill(threading.Thread):
 def measured(command: list[str]) -> tuple[float, float, float]:
     """CPU seconds, seconds and peak megabytes of a command."""
     begin = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    assert status == 0, f"{command[:4]} failed"
-    cpu = usage.ru_utime + usage.ru_stime
-    return cpu, time.perf_counter() - begin, usage.ru_maxrss / 1024
+    whole = [sys.executable, "-c", LAUNCHED, *command]
+    told = subprocess.run(whole, capture_output=True, text=True, check=True).stdout.split()
+    return float(told[-2]), time.perf_counter() - begin, float(told[-1]) / 1024
 
 
 def make_files(folder: Path, millions: int) -> dict[str, Path]:

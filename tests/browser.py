@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -29,6 +30,17 @@ def need_browser() -> str:
     if os.environ.get("CI"):
         pytest.fail("no chromium: `make test` installs it where apt-get and root are there")
     pytest.skip("no chromium on this machine: apt-get install chromium")
+
+
+def pdf_text(file: Path) -> str:
+    """What a reader of a PDF sees, on one line; skips where nothing can take it out."""
+    tool = shutil.which("pdftotext")
+    if tool is None:
+        if os.environ.get("CI"):
+            pytest.fail("no pdftotext: `make test` installs it where apt-get and root are there")
+        pytest.skip("no pdftotext on this machine: apt-get install poppler-utils")
+    done = subprocess.run([tool, str(file), "-"], capture_output=True, check=True, timeout=60)
+    return " ".join(done.stdout.decode("utf-8").split())
 
 
 @contextmanager

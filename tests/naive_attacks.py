@@ -61,6 +61,21 @@ def linked_by_mistaken(boxes, sizes, true, wrong):
     return right
 
 
+def right_without(boxes, values, folds, people, truth, learnt):
+    """How many are guessed by who learns from other folds than that of their record's class.
+
+    ``boxes``, ``values`` and ``folds`` are of records; ``learnt(rows)`` gives who guesses.
+    """
+    right = 0.0
+    for person, true in zip(people, truth, strict=True):
+        mine = [i for i, box in enumerate(boxes) if within(box, person)]
+        every = range(len(boxes))
+        left = [[j for j in every if folds[j] != folds[i]] for i in mine] or [list(every)]
+        told = [learnt([(boxes[j], values[j]) for j in rows])(person) == true for rows in left]
+        right += sum(told) / len(told)
+    return right
+
+
 def within(box, person):
     """Whether each value is in its cell: a pair of ends, or a set."""
     return all(

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import shoal
@@ -108,7 +108,7 @@ def test_engines_give_the_same_bytes(asked, ending, short_ranges, tmp_path):
     assert record["method"]["ranges"] > 3
     told = [json.loads((tmp_path / f"{e}.{ending}.manifest.json").read_text()) for e in "md"]
     for manifest in told:
-        for own in ("generation", "release", "disclosure", "notices"):
+        for own in ("generation", "release", "disclosure"):
             manifest.pop(own, None)  # names of files; what is not counted out of memory
     assert told[0] == told[1]
     found = shoal.verify(tmp_path / f"d.{ending}")
@@ -191,8 +191,7 @@ def test_every_range_is_feasible_by_itself(data):
     counts.columns[0][:] = np.array(cells)
     counts.sizes[:] = counts.columns[0].sum(axis=1)
     total = counts.columns[0].sum(axis=0)
-    if l * total.max() > total.sum() or not total.sum():
-        return  # refused before
+    assume(total.sum() and l * total.max() <= total.sum())  # else refused before
     firsts = first_buckets(counts, data.draw(st.integers(1, 40)))
     assert firsts[0] == 0
     assert (np.diff(firsts) > 0).all()
@@ -387,10 +386,8 @@ def test_a_run_that_is_stopped_leaves_nothing(how, tmp_path):
     process.wait(timeout=60)
     assert not out.exists()
     left = {path.name for path in tmp_path.iterdir()} - {"in.csv"}
-    if how == signal.SIGINT:
-        assert left == set()
-        return
-    assert len(left) == 1  # nobody was there to remove it; the next run does
+    # Where it was killed nobody was there to remove its folder; the next run does.
+    assert len(left) == (1 if how == signal.SIGKILL else 0)
     write_table(people(300), source)
     subprocess.run(asked_of_command(source, out), check=True, capture_output=True)
     assert {path.name for path in tmp_path.iterdir()} == {
@@ -423,21 +420,26 @@ def test_the_manifest_does_not_tell_where_the_work_was_done(tmp_path):
 
 LIMITED = """
 import resource, sys
-from shoal.cli import run
+from pathlib import Path
+from shoal.cli import main
 limit = int(sys.argv.pop(1))
 resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
-run()
+try:
+    main()
+finally:
+    print(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
 """
 
 
 def peak_of(arguments: list[str], limit: int) -> int:
-    """Run a command whose data may take so many bytes; gives the peak of its memory."""
+    """Run a command whose data may take so many bytes; gives the peak of its memory.
+
+    The process says it itself: what `wait4` tells begins with the memory of who started it.
+    """
     whole = [sys.executable, "-c", LIMITED, str(limit), *arguments]
-    process = subprocess.Popen(whole, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-    told = process.stderr.read() if process.stderr else ""
-    _, status, usage = os.wait4(process.pid, 0)
-    assert status == 0, told
-    return usage.ru_maxrss * 1024
+    done = subprocess.run(whole, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout.split()[-1]) * 1024
 
 
 @pytest.mark.parametrize(
@@ -453,7 +455,7 @@ def test_a_run_keeps_within_its_memory(records, tmp_path):
         "--engine", "duckdb", "--memory", "400MB",
     ]  # fmt: skip
     peak = peak_of(arguments, limit=2_000_000_000)  # addresses, of which some are never touched
-    assert peak < 700_000_000
+    assert peak < 650_000_000  # asked: 400; the program alone takes 240
     assert shoal.verify(tmp_path / "out.parquet").ok
 
 

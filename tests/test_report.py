@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import naive_report as naive
 import shoal
-from browser import axe_faults, need_browser, opened
+from browser import axe_faults, need_browser, opened, pdf_text
 from command import SECRET
 from command import shoal as run
 from shoal.errors import InputError, PolicyError, VerificationError
@@ -101,6 +101,20 @@ def test_no_cell_of_a_person_is_in_any_format(both: dict[str, Any], audience: st
     texts = [made.to_html(), made.to_markdown(), json.dumps(made.to_dict())]
     for text in texts:
         assert SECRET not in text
+
+
+@pytest.mark.parametrize("audience", ["public", "custodian"])
+def test_no_cell_of_a_person_is_printed(
+    both: dict[str, Any], tmp_path: Path, audience: str
+) -> None:
+    """The PDF's text is taken out of it first: its bytes are compressed."""
+    need_browser()
+    target = write_report(both[audience], tmp_path / "r.pdf")
+    assert target.read_bytes().startswith(b"%PDF")
+    text = pdf_text(target)
+    assert "Every promise holds" in text, "else nothing was searched"
+    assert SECRET not in text
+    assert SECRET.encode() not in target.read_bytes()
 
 
 def test_titles_are_text_not_markup(both: dict[str, Any]) -> None:
@@ -195,6 +209,29 @@ def test_it_is_written_by_the_ending(
     done = run("report", folder / "release.csv", "-o", tmp_path / f"p.{kind}")
     assert (done.code, done.err) == (0, "")
     assert "wrote" in done.out
+
+
+def test_a_table_of_a_hundred_columns_fits_on_a_page() -> None:
+    """At most 1 MB: the most changed columns are drawn, all of them are listed."""
+    draw = np.random.default_rng(0)
+    answers = [f"answer {n}" for n in range(14)]
+    table = pa.table(
+        {
+            f"question_{n}": draw.integers(0, 90, 120) if n % 2 else draw.choice(answers, 120)
+            for n in range(100)
+        }
+    )
+    release = shoal.anonymize(table, qi=table.column_names, k=5, method="hilbert")
+    for made in (release.report(), release.report(table)):
+        page = made.to_html()
+        assert len(page.encode()) < 600_000
+        assert len(json.dumps(made.to_dict(), indent=2)) < 1_000_000
+        assert "Pictures are of the 24 columns that were changed most; all 100" in page
+        changes = next(section for section in made.sections if section.key == "changes")
+        assert len(changes.blocks) == 25
+        assert len(changes.blocks[0].table.rows) == 100
+        assert len(made.to_dict()["changes"]) == 100
+    assert made.to_dict()["risk"]["special_uniques"]["up_to"] == 2
 
 
 def test_to_standard_output(folder: Path) -> None:
@@ -372,9 +409,3 @@ def test_in_a_browser(both: dict[str, Any], tmp_path: Path, width: int, dark: bo
             assert region.count() == 1
             page.get_by_role("link", name=section.title, exact=True).click()
             assert region.is_visible()
-
-
-def test_as_pdf(both: dict[str, Any], tmp_path: Path) -> None:
-    need_browser()
-    target = write_report(both["public"], tmp_path / "r.pdf")
-    assert target.read_bytes().startswith(b"%PDF")

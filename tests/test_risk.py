@@ -104,6 +104,22 @@ class TestTwins:
             share = sum(naive.score(sets, 4) for sets in with_it) / every
             assert found.columns[name] == pytest.approx(share)
 
+    @pytest.mark.parametrize("columns", [20, 22, 40])
+    def test_scores_of_many_columns_do_not_run_over(self, columns):
+        """Factorials leave whole numbers of 64 bits at 21 columns, and were wrong or an error."""
+        table = np.random.default_rng(columns).integers(0, 5, (12, columns))
+        names = [f"c{a}" for a in range(columns)]
+        found = special_uniques(names, [(table[:, a], 5) for a in range(columns)], 2)
+        expected = naive.minimal_uniques(table.tolist(), 2)
+        assert found.scores.tolist() == pytest.approx(
+            [naive.score(sets, columns) for sets in expected], rel=1e-12
+        )
+        assert max(found.columns.values()) <= 1
+
+    def test_more_columns_than_scores_have_numbers_for(self):
+        with pytest.raises(PolicyError, match="at most 170 columns; got 171"):
+            special_uniques(["c"] * 171, [(np.zeros(2, dtype=np.int64), 1)] * 171, 1)
+
     @settings(max_examples=200, deadline=None)
     @given(st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=6), min_size=1, max_size=6))
     def test_disclosure(self, classes):

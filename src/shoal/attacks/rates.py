@@ -65,6 +65,8 @@ class Found:
     """Share of the people for whom the attack says anything at all."""
     promised: float = 0.0
     """What the promises of the release allow of this attack; 0 where they allow nothing."""
+    without: Rate | None = None
+    """The same against people of the release by who has not seen their classes, if tried."""
 
     @property
     def risk(self) -> float | None:
@@ -85,6 +87,12 @@ class Found:
             return f"no more than was promised ({self.promised:.3g})"
         if self.control is not None and self.main.interval[0] <= self.control.interval[1]:
             return "people who are not in the release fare as badly"
+        if (
+            self.control is None  # which counts where there is one
+            and self.without is not None
+            and self.main.interval[0] <= self.without.interval[1]
+        ):
+            return "the same is told without the classes that people are in"
         return ""
 
     @property
@@ -109,6 +117,7 @@ class Found:
             "about": self.about,
             "main": self.main.to_dict(),
             "control": None if self.control is None else self.control.to_dict(),
+            **({} if self.without is None else {"without_target": self.without.to_dict()}),
             "baseline": round(self.baseline, 6),
             **({"promised": round(self.promised, 6)} if self.promised else {}),
             "coverage": round(self.coverage, 6),
@@ -122,6 +131,8 @@ class Found:
         told = f"{self.attack} ({self.about}): {self.main.share:.2%} [{low:.2%}, {high:.2%}]"
         if self.control is not None:
             told += f", control {self.control.share:.2%}"
+        if self.without is not None:
+            told += f", without the target {self.without.share:.2%}"
         told += f", guessing {self.baseline:.2%}, coverage {self.coverage:.0%}"
         if self.risk is not None:
             told += f"; risk {self.risk:.2%}"

@@ -30,6 +30,9 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 NEIGHBOURS = (0.5, 1.0, 2.0)
 """Of k: what the next weaker and the next stronger promise would lose."""
 
+PAIRS = 200
+"""Pairs of columns for machines, those that moved furthest: their number grows by the square."""
+
 
 def report(
     release: str | Path,
@@ -99,8 +102,8 @@ def report_of(source: Source, *, show_small: bool = False) -> Report:
         "changes": [change.to_dict() for change in changes],
         "risk": risk_facts,
         "loss": (source.record or {}).get("loss") or source.told("loss"),
-        **({"pairs": [{"columns": list(p.names), "moved": round(p.distance, 4)} for p in pairs]}
-           if pairs else {}),
+        **({"pairs": [{"columns": list(p.names), "moved": round(p.distance, 4)}
+                      for p in pairs[:PAIRS]]} if pairs else {}),
     }  # fmt: skip
     return Report(
         title=str(context.get("title") or f"Privacy report of {source.path.name}"),

@@ -96,5 +96,5 @@ def _fewer(among: NDArray[Any], threshold: Threshold) -> NDArray[np.bool_]:
         return np.asarray(among < min(threshold.smallest_class, LARGEST))
     least = 1 / threshold.tau
     values, place = np.unique(among, return_inverse=True)
-    few = np.array([Fraction(float(value)) < least for value in values], dtype=np.bool_)
-    return np.asarray(few[place.ravel()])
+    fewer = np.array([Fraction(float(value)) < least for value in values], dtype=np.bool_)
+    return np.asarray(fewer[place.ravel()], dtype=np.bool_)

@@ -22,7 +22,10 @@ from numpy.typing import NDArray
 from shoal.encoding.classes import class_ids
 from shoal.errors import PolicyError
 
-__all__ = ["SpecialUniques", "special_uniques"]
+__all__ = ["MOST_COLUMNS", "SpecialUniques", "special_uniques"]
+
+MOST_COLUMNS = 170
+"""Scores grow like factorials: of more columns they are no number of a computer."""
 
 Codes = Sequence[tuple[NDArray[Any], int]]
 
@@ -76,6 +79,8 @@ def special_uniques(
     """
     if not size >= 1:
         raise PolicyError(f"suda: expected a whole number of at least 1; got {size}")
+    if len(columns) > MOST_COLUMNS:
+        raise PolicyError(f"suda: expected at most {MOST_COLUMNS} columns; got {len(columns)}")
     attributes, size = len(columns), min(size, len(columns))
     n = len(columns[0][0]) if columns else 0
     total = sum(math.comb(attributes, s) for s in range(1, size + 1))
@@ -121,8 +126,8 @@ def _scores(sets_of: dict[int, NDArray[np.int64]], attributes: int, n: int) -> N
     """The score of each record, from how many sets of each size it has."""
     points = {s: math.factorial(attributes - s) for s in sets_of}
     most = sum(int(sets.max(initial=0)) * points[s] for s, sets in sets_of.items())
-    whole = most <= np.iinfo(np.int64).max
-    scores: NDArray[Any] = np.zeros(n, dtype=np.int64 if whole else np.float64)
+    kind = np.int64 if most <= np.iinfo(np.int64).max else np.float64
+    scores: NDArray[Any] = np.zeros(n, dtype=kind)
     for s, sets in sets_of.items():
         if sets.any():  # a factorial without a set may fit nowhere
             scores += sets * scores.dtype.type(points[s])

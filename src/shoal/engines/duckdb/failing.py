@@ -1,8 +1,14 @@
-"""What can go wrong outside of us: no room, no memory. Errors say so, and show no cell."""
+"""What can go wrong outside of us: no room, no memory. Errors say so, and show no cell.
+
+After every step what it held is given back, so that the peak is that of one step.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import errno
+import sys
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar, cast
@@ -42,5 +48,15 @@ def told(step: Step) -> Step:
             raise OutputError(
                 f"engine duckdb: {why} in the folder of temp; name another (--temp DIR)"
             ) from None
+        finally:
+            _give_back()
 
     return cast(Step, carried_out)
+
+
+def _give_back() -> None:
+    """Hand memory that a step no longer needs back to the system: the next has its own needs."""
+    pa.default_memory_pool().release_unused()
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):  # C libraries other than GNU's
+            ctypes.CDLL(None).malloc_trim(0)

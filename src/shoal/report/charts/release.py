@@ -231,7 +231,7 @@ def line(
         ),
     )  # fmt: skip
     y = alt.Y(
-        "loss:Q", title="loss", scale=alt.Scale(domain=[0, most * 1.2]),
+        "loss:Q", title=None, scale=alt.Scale(domain=[0, most * 1.2]),
         axis=alt.Axis(tickCount=4, domain=False, ticks=False),
     )  # fmt: skip
     base = alt.Chart(alt.Data(values=rows)).encode(x=x, y=y)

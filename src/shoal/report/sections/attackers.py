@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import comb
 from typing import Any
 
 from shoal.attacks.inference import majority
@@ -16,11 +17,14 @@ from shoal.report.blocks import Block, Table
 from shoal.report.source import Source
 from shoal.report.wording import listed, percent
 from shoal.risks.measure import risk
+from shoal.risks.special import MOST_COLUMNS
 
 __all__ = ["attacks_tried", "standing_out"]
 
 COLUMNS_TOGETHER = 3
 """How many columns are looked at together for what makes records stand out."""
+MOST_SETS = 6_000
+"""Sets of columns that are looked at: of many columns, fewer are taken together."""
 MOST_RECORDS = 50_000
 """Above, attacks take longer than a report may: `shoal attack` tries them."""
 SHOWN = 5
@@ -37,10 +41,11 @@ def standing_out(source: Source) -> Told:
     weights = source.policy.weight_column
     weights = weights if weights in original.column_names else None
     asked = Policy.parse(qi=list(source.qi), missing=list(source.about.missing))
+    size = _together(len(source.qi))
     try:
-        found = risk(original, asked, suda=COLUMNS_TOGETHER, weights=weights)
+        found = risk(original, asked, suda=size, weights=weights)
     except ShoalError:  # weights that are no numbers, for instance
-        found = risk(original, asked, suda=COLUMNS_TOGETHER)
+        found = risk(original, asked, suda=size)
     special, uniques = found.special, found.uniques
     facts = {"special_uniques": special.to_dict() if special else None,
              "uniques": uniques.to_dict() if uniques else None}  # fmt: skip
@@ -64,6 +69,18 @@ def standing_out(source: Source) -> Told:
         ("column", "and column", "part of the scores"), tuple(rows), numbers=(2,),
     )  # fmt: skip
     return lines, [table], facts
+
+
+def _together(columns: int) -> int | None:
+    """How many columns are looked at together; none where their scores are beyond numbers."""
+    if columns > MOST_COLUMNS:
+        return None
+    sets = [comb(columns, size) for size in range(1, COLUMNS_TOGETHER + 1)]
+    return max(
+        size
+        for size in range(1, COLUMNS_TOGETHER + 1)
+        if size == 1 or sum(sets[:size]) <= MOST_SETS
+    )
 
 
 def attacks_tried(source: Source, policy: Policy | None) -> Told:

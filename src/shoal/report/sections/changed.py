@@ -13,6 +13,8 @@ from shoal.report.wording import listed, percent, treated_words
 __all__ = ["changed"]
 
 
+IN_DETAIL = 24
+"""So many columns have pictures of their own, those most changed: a page stays below 1 MB."""
 SORT_NAMES = {"unchanged": "unchanged", "generalised": "generalised",
               "labels": "values or groups", "starred": "starred", "missing": "missing"}  # fmt: skip
 
@@ -32,6 +34,12 @@ def changed(changes: Sequence[Change], before: bool, treat: Mapping[str, Sequenc
             f"{percent(widest.typical_share, 0)} of the column."
         )
     answer += [f"{name}: {listed(treated_words(texts))}." for name, texts in treat.items()]
+    shown = _most_changed(changes)
+    if len(shown) < len(changes):
+        answer.append(
+            f"Pictures are of the {len(shown)} columns that were changed most; all "
+            f"{len(changes)} are in the table."
+        )
     rows = tuple(_change_row(change) for change in changes)
     headings = ("column", "how", "unchanged", "generalised", "starred", "typical width")
     table = Table("What was done to each column", headings, rows, numbers=(2, 3, 4, 5))
@@ -44,19 +52,26 @@ def changed(changes: Sequence[Change], before: bool, treat: Mapping[str, Sequenc
                 if getattr(change, sort)
             ],
         )
-        for change in changes
+        for change in shown
     ]
     picture = Figure(
         "How much of each column is as it was",
-        "Bars by column: " + "; ".join(f"{c.name} {_unchanged(c)} unchanged" for c in changes),
+        "Bars by column: " + "; ".join(f"{c.name} {_unchanged(c)} unchanged" for c in shown),
         partial(charts.cells, shares),
         table,
     )
-    figures = tuple(_distribution(change, before) for change in changes if change.distribution)
+    figures = tuple(_distribution(change, before) for change in shown if change.distribution)
     return Section(
         "changes", "What was changed", "What was done to each column?", tuple(answer),
         (picture, *figures),
     )  # fmt: skip
+
+
+def _most_changed(changes: Sequence[Change]) -> list[Change]:
+    """Those with fewest cells as they were, and the widest intervals; in the order of the table."""
+    order = sorted(changes, key=lambda c: (c.unchanged / (c.records or 1), -_share(c)))
+    chosen = {change.name for change in order[:IN_DETAIL]}
+    return [change for change in changes if change.name in chosen]
 
 
 def _share(change: Change) -> float:

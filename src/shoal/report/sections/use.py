@@ -13,6 +13,8 @@ from shoal.report.wording import percent
 
 __all__ = ["useful"]
 
+TILES = 40
+"""Columns that the map of the loss shows by themselves; the others are one tile."""
 ROWS = 12
 """Points of a search that are listed behind its picture."""
 
@@ -44,6 +46,9 @@ def useful(
     if any(value > 0 for _, value in parts):
         rows = tuple((name, f"{value:.3g}") for name, value in parts)
         table = Table("Loss of each column", ("column", "loss"), rows, numbers=(1,))
+        if len(parts) > TILES:
+            rest = parts[TILES - 1 :]
+            parts = [*parts[: TILES - 1], (f"{len(rest)} others", sum(v for _, v in rest))]
         seen = "Map of the loss by column: " + ", ".join(f"{n} {v:.3g}" for n, v in parts)
         title = "Where the loss is: each column's area is its part"
         blocks.append(Figure(title, seen, partial(charts.losses, parts), table))

@@ -8,7 +8,8 @@ document.addEventListener("click", (event) => {
   const copy = event.target.closest("[data-copy]");
   if (copy) {
     const text = document.getElementById(copy.dataset.copy).textContent;
-    navigator.clipboard.writeText(text).then(() => { copy.textContent = document.body.dataset.copied; });
+    navigator.clipboard.writeText(text).then(() => { copy.textContent = document.body.dataset.copied; },
+      () => window.getSelection().selectAllChildren(document.getElementById(copy.dataset.copy)));
   }
   const sure = event.target.closest("[data-sure]");
   if (sure && !window.confirm(sure.dataset.sure)) event.preventDefault();

@@ -43,6 +43,7 @@ def _told(studio: Studio) -> dict[str, Any]:
     latest = compared[-1] if compared else None
     rows = (latest.result or {}).get("rows", []) if latest else []
     done = [row for row in found if row["state"] == "done"]
+    report = studio.jobs.of(chosen, "report") if chosen else None
     names = list(dict.fromkeys(name for row in done for name in row["result"]["ncp"]))
     compare = done[-4:]
     if chosen and not any(row["id"] == chosen for row in compare):
@@ -50,7 +51,8 @@ def _told(studio: Studio) -> dict[str, Any]:
     return {
         "runs": found[::-1], "chosen": chosen, "compared": None if latest is None else _row(latest),
         "working": any(row["state"] == "running" for row in found)
-        or bool(latest and latest.running),
+        or bool(latest and latest.running)
+        or bool(report and report.running),
         "picture": frontier(done, rows, chosen), "points": rows,
         "side": compare, "columns": names, "changes": _changes(studio, chosen),
     }  # fmt: skip
@@ -143,8 +145,7 @@ async def choose_run(request: Request) -> Response:
     k = form.one("k")
     try:
         if k.isdecimal():
-            policy = studio.session.change(k=int(k), threshold=None, method=form.one("method"))
-            del policy
+            studio.session.change(k=int(k), threshold=None, method=form.one("method") or None)
             answer = go("explore", "start")
         else:
             job = studio.jobs.get(form.one("run"))
@@ -156,7 +157,7 @@ async def choose_run(request: Request) -> Response:
     except ShoalError as error:
         return _page(studio, 422, str(error))
     if request.headers.get("hx-request"):
-        return Response(headers={"HX-Redirect": answer.headers["location"], "HX-Refresh": "true"})
+        return Response(headers={"HX-Refresh": "true"})
     return answer
 
 
