@@ -21,7 +21,7 @@ from shoal.studio.session import Session
 from shoal.studio.steps import steps_of
 from shoal.studio.texts import all_texts, counted, language, text
 
-__all__ = ["Form", "Studio", "TooLargeError", "form_of", "go", "studio_of", "visible"]
+__all__ = ["Form", "Studio", "TooLargeError", "form_of", "go", "studio_of", "visible", "whole"]
 
 LARGEST_FORM = 4 << 20
 LONGEST = 60
@@ -98,6 +98,12 @@ class Form:
     def raw(self, name: str) -> str:
         """As `one`, with its spaces and line breaks."""
         return next((value for key, value in reversed(self.pairs) if key == name), "")
+
+
+def whole(given: str, most: int = 999_999_999) -> int | None:
+    """A whole number that somebody typed, or an address says; None where it is none of ours."""
+    short = given.isascii() and given.isdecimal() and len(given) <= len(str(most))
+    return int(given) if short and int(given) <= most else None
 
 
 async def form_of(request: Request) -> Form:

@@ -51,6 +51,7 @@ class Teller:
 
 def main() -> None:
     quiet()
+    os.umask(0o077)  # whatever is written is for nobody else
     ends_with_its_parent(watch_stdin=True)
     folder = Path(sys.argv[1])
     job = read_json(folder / "job.json") or {}
