@@ -400,3 +400,54 @@ def test_an_answer_beyond_all_reason_is_an_error_that_is_said(tmp_path, monkeypa
         return found
 
     assert [found["distinct"] for found in asyncio.run(three())] == [3, 3]
+
+
+def test_a_small_file_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
+    import gzip
+
+    from shoal.studio.workers.bounds import check_unpacked
+    from shoal.studio.workers.desk import Desk
+
+    path = tmp_path / "bomb.csv.gz"
+    with gzip.open(path, "wb") as file:
+        file.write(b"a,b\n" + b"1,2\n" * (1 << 20))
+    check_unpacked(path)
+    monkeypatch.setattr("shoal.studio.workers.bounds.MOST_UNPACKED", 1 << 20)
+    with pytest.raises(InputError, match=r"^bomb.csv.gz: unpacks to more than 1 MB"):
+        Desk().look(str(path), [""], "utf-8")
+    broken = tmp_path / "broken.csv.gz"
+    broken.write_bytes(path.read_bytes()[:-100])
+    monkeypatch.setattr("shoal.studio.workers.bounds.MOST_UNPACKED", 1 << 22)
+    check_unpacked(broken)  # the reader says what is wrong with it
+
+
+# What is shown
+
+
+@pytest.mark.parametrize("mark", ["\u202e", "\U000e0041"])
+def test_marks_that_cannot_be_seen_are_shown_by_number(client, folder, mark):
+    rows = "".join(f"{20 + i % 30},{CITIES[i % 4]},{SICK[i % 3]},p{i}\n" for i in range(60))
+    (folder / "marks.csv").write_text(
+        f"age{mark},city,disease{mark},person{mark}\n{rows}", encoding="utf-8"
+    )
+    assert looked_at(client, "marks.csv")
+    roles = {"role-0": "qi", "role-1": "qi", "role-2": "sensitive", "role-3": "person"}
+    client.post("/columns", data={**roles, "stay": "1"})
+    client.post("/protection", data={"k": "3", "l": "2", "stay": "1"})
+    for path in ("/data", "/columns", "/columns/unique", "/hierarchies", "/protection",
+                 "/protection/check", "/explore"):  # fmt: skip
+        assert mark not in client.get(path).text, path
+    toml = re.search(r'<textarea id="toml"[^>]*>(.*?)</textarea>', client.get("/protection").text,
+                     re.DOTALL)[1]  # fmt: skip
+    before = client.studio.session.policy.qi
+    client.post("/protection/policy", data={"toml": toml.replace("&#34;", '"')})
+    assert client.studio.session.policy.qi == before
+
+
+def test_no_page_says_where_the_files_lie(client, folder):
+    page = client.studio.page("data.html", problem=f"{folder}/x.csv: odd", **{
+        "tables": [], "uploads": [], "look": None, "hidden": set(), "shown": set(), "encoding": "",
+        "encodings": (), "reading": False, "folder": "", "uploaded": False, "look_version": "",
+    })  # fmt: skip
+    assert b"x.csv: odd" in page.body
+    assert str(folder).encode() not in page.body

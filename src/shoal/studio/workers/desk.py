@@ -28,6 +28,7 @@ from shoal.io.frames import to_arrow
 from shoal.policy import Policy
 from shoal.rehearsal import rehearse
 from shoal.studio.session import stamp_of
+from shoal.studio.workers.bounds import check_unpacked
 from shoal.studio.workers.classes import browse
 from shoal.studio.workers.leash import ends_with_its_parent, quiet
 
@@ -56,6 +57,7 @@ class Desk:
             self.table = None
             self.distincts.clear()
             self.counts.clear()
+            check_unpacked(Path(path))
             self.table, _ = to_arrow(Path(path), tuple(missing), encoding)
             self.read_as = asked
         return self.table
