@@ -7,10 +7,11 @@ neither numpy nor pyarrow.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
 
 __all__ = [
     "BETA_READINGS",
@@ -81,6 +82,14 @@ class ModelSettings(BaseModel):
     e: Annotated[Number | None, ModelOption("-e", "The e of (k,e)-anonymity.", float)] = Field(
         None, description="the e of (k,e)-anonymity"
     )
+
+    @field_validator("k", "l", "c", "t", "alpha", "beta", "delta", "e")
+    @classmethod
+    def _numbers_are_numbers(cls, value: Any) -> Any:
+        """Nothing is promised by what compares with nothing, or is endless."""
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"expected a number; got {value}")
+        return value
 
 
 MODEL_SETTINGS: tuple[str, ...] = tuple(ModelSettings.model_fields)

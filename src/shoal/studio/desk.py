@@ -36,13 +36,18 @@ class AskDesk:
             process = await self._running()
             assert process.stdin is not None
             assert process.stdout is not None
-            line = ""
-            with suppress(OSError):
-                process.stdin.write(json.dumps({"what": what, **given}).encode() + b"\n")
-                await process.stdin.drain()
-                line = (await process.stdout.readline()).decode()
-        if not line:
-            self.close()
+            line = b""
+            try:
+                with suppress(OSError, ValueError):  # gone, or longer than any answer may be
+                    process.stdin.write(json.dumps({"what": what, **given}).encode() + b"\n")
+                    await process.stdin.drain()
+                    line = await process.stdout.readline()
+            finally:
+                # Its answer would be taken for that of the next question. Only the one that was
+                # asked: another may have taken its place.
+                if not line.endswith(b"\n"):
+                    self._end(process)
+        if not line.endswith(b"\n"):
             raise InputError("the process that reads the table ended; is there enough memory?")
         answer: dict[str, Any] = json.loads(line)
         if "refused" in answer:
@@ -61,12 +66,17 @@ class AskDesk:
 
     def close(self) -> asyncio.subprocess.Process | None:
         """End the process, whatever it does."""
-        process, self._process = self._process, None
-        self._turn = asyncio.Lock()
-        if process is not None and process.returncode is None:
+        process = self._process
+        if process is not None:
+            self._end(process)
+        return process
+
+    def _end(self, process: asyncio.subprocess.Process) -> None:
+        if self._process is process:
+            self._process = None
+        if process.returncode is None:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-        return process
 
     async def closed(self) -> None:
         """End the process, and wait until it is gone."""

@@ -28,12 +28,13 @@ from typing import Any
 
 from shoal.errors import InputError, OutputError
 from shoal.policy import Policy
-from shoal.studio.session import Session, read_json, write_json, write_text
+from shoal.studio.session import Session, read_json, stamp_of, write_json, write_text
 
 __all__ = ["MOST_AT_ONCE", "Job", "Jobs"]
 
 MOST_AT_ONCE = 3
 """Processes that work at the same time."""
+LONGEST_NAME = 9
 
 
 class Job:
@@ -47,6 +48,10 @@ class Job:
         self.error = read_json(folder / "error.json")
         self.progress = read_json(folder / "progress.json") or {}
         self.running = running and self.result is None and self.error is None
+
+    def is_about(self, stamp: list[int] | None) -> bool:
+        """Whether it is about the file of this stamp."""
+        return self.asked.get("stamp", stamp) == stamp
 
     @property
     def kind(self) -> str:
@@ -109,10 +114,18 @@ class Jobs:
         return self.session.folder / "runs"
 
     def all(self, *kinds: str) -> list[Job]:
-        """Runs of these kinds (all if none is named), the oldest first."""
+        """Runs of these kinds (all if none is named) about the table, the oldest first.
+
+        Those about another table, or about what the file held before, are not told.
+        """
         self._reap()
+        stamp = stamp_of(self.session.table)
         found = [self._job(path) for path in sorted(self.folder.iterdir()) if path.is_dir()]
-        return [job for job in found if job.asked and (not kinds or job.kind in kinds)]
+        return [
+            job
+            for job in found
+            if job.asked and job.is_about(stamp) and (not kinds or job.kind in kinds)
+        ]
 
     def get(self, name: str) -> Job:
         """A run by its number.
@@ -123,8 +136,10 @@ class Jobs:
             There is none.
         """
         path = self.folder / name
-        if not (name.isdecimal() and path.is_dir()):
-            raise InputError(f"there is no run {name}")
+        known = name.isdecimal() and len(name) <= LONGEST_NAME and path.is_dir()
+        job = self._job(path) if known else None
+        if job is None or not job.is_about(stamp_of(self.session.table)):
+            raise InputError(f"there is no run {name[:LONGEST_NAME]}")
         self._reap()
         return self._job(path)
 
@@ -152,7 +167,8 @@ class Jobs:
             raise InputError(f"{MOST_AT_ONCE} runs work already: wait for one, or cancel one")
         folder = self._new_folder()
         self._copy_policy(policy, folder)
-        asked = {"kind": kind, "table": str(table), "begun": time.time(), **asked}
+        asked = {"kind": kind, "table": str(table), "stamp": stamp_of(table),
+                 "begun": time.time(), **asked}  # fmt: skip
         write_json(folder / "job.json", asked)
         try:
             self.processes[folder.name] = subprocess.Popen(
@@ -197,10 +213,28 @@ class Jobs:
         _sweep(folder)
 
     def delete(self, name: str) -> None:
-        """Forget a run and its files."""
-        job = self.get(name)
-        self.cancel(name)
-        shutil.rmtree(job.folder, ignore_errors=True)
+        """Forget a run, its files, and whatever was made about it: its report is private too.
+
+        Raises
+        ------
+        InputError
+            There is no such run.
+        OutputError
+            Something of it is still there.
+        """
+        about = [job for job in self.all() if job.asked.get("run") == name]
+        for job in (*about, self.get(name)):
+            self.cancel(job.id)
+            shutil.rmtree(job.folder, ignore_errors=True)
+            if job.folder.exists():
+                raise OutputError(f"run {job.id} could not be deleted whole")
+
+    def cancel_others(self) -> None:
+        """Cancel what works on a table that is no longer the chosen one."""
+        stamp = stamp_of(self.session.table)
+        for name in list(self.processes):
+            if not self._job(self.folder / name).is_about(stamp):
+                self.cancel(name)
 
     def cancel_all(self) -> None:
         for name in list(self.processes):
@@ -236,4 +270,7 @@ def _sweep(folder: Path) -> None:
         return
     for path in folder.iterdir():
         if path.name not in kept and not path.name.startswith("tree-"):
-            path.unlink(missing_ok=True)
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import unicodedata
 from functools import cache
 from importlib.resources import files
@@ -21,7 +22,7 @@ from shoal.studio.session import Session
 from shoal.studio.steps import steps_of
 from shoal.studio.texts import all_texts, counted, language, text
 
-__all__ = ["Form", "Studio", "TooLargeError", "form_of", "go", "studio_of", "visible"]
+__all__ = ["Form", "Studio", "TooLargeError", "form_of", "go", "studio_of", "visible", "whole"]
 
 LARGEST_FORM = 4 << 20
 LONGEST = 60
@@ -56,6 +57,9 @@ class Studio:
             "table_name": self.session.table.name if self.session.table else "",
             "problem": "", "notice": "",
         }  # fmt: skip
+        if values.get("problem"):  # where the files lie is nobody's business on a page
+            for room in (self.session.folder, self.session.start):
+                values["problem"] = str(values["problem"]).replace(f"{room}{os.sep}", "")
         return HTMLResponse(_room().get_template(name).render({**told, **values}), status)
 
     def close(self) -> None:
@@ -100,6 +104,12 @@ class Form:
         return next((value for key, value in reversed(self.pairs) if key == name), "")
 
 
+def whole(given: str, most: int = 999_999_999) -> int | None:
+    """A whole number that somebody typed, or an address says; None where it is none of ours."""
+    short = given.isascii() and given.isdecimal() and len(given) <= len(str(most))
+    return int(given) if short and int(given) <= most else None
+
+
 async def form_of(request: Request) -> Form:
     """The fields of a form, up to a size.
 
@@ -126,8 +136,8 @@ def visible(value: Any, longest: int = LONGEST) -> str:
 def _escaped(toml: str) -> str:
     """TOML in which what cannot be seen is written by its number, as TOML reads it."""
     return "".join(
-        f"\\u{ord(c):04x}"
-        if c not in "\n\t" and unicodedata.category(c) in UNSEEN and ord(c) < 1 << 16
+        (f"\\u{ord(c):04x}" if ord(c) < 1 << 16 else f"\\U{ord(c):08x}")
+        if c not in "\n\t" and unicodedata.category(c) in UNSEEN
         else c
         for c in toml
     )

@@ -24,9 +24,10 @@ from pathlib import Path
 from typing import Any
 
 from shoal.errors import InputError, OutputError, PolicyError
+from shoal.methods import METHODS
 from shoal.policy import Policy
 
-__all__ = ["FOLDER", "Session", "read_json", "write_json", "write_text"]
+__all__ = ["FOLDER", "Session", "read_json", "stamp_of", "write_json", "write_text"]
 
 FOLDER = ".shoal-studio"
 OPENER = "open.html"
@@ -81,6 +82,7 @@ class Session:
     def lock(self) -> None:
         """One studio a folder; the lock goes with the process, however it ends."""
         if sys.platform == "win32":
+            self._tidy()
             return
         import fcntl
 
@@ -93,6 +95,16 @@ class Session:
                 f"{self.folder}: another studio works in this folder; use its page, or end it first"
             ) from None
         self._lock = handle
+        self._tidy()
+
+    def _tidy(self) -> None:
+        """Remove what a server that was killed left halfway."""
+        left = [*self.folder.glob(".*"), self.folder / "draft.toml", self.folder / OPENER,
+                *(self.folder / "uploads").glob("*.part"), *(self.folder / "trees").glob("draft-*"),
+                *(self.folder / "trees").glob(".*")]  # fmt: skip
+        for path in left:
+            if not path.is_dir():
+                path.unlink(missing_ok=True)
 
     # State
 
@@ -147,6 +159,8 @@ class Session:
     def choose(self, name: str, uploaded: bool = False) -> Path:
         """Take a table by its name; whatever was decided about another one is forgotten.
 
+        Which texts mean a missing value is kept where the same one is read again.
+
         Raises
         ------
         InputError
@@ -159,7 +173,10 @@ class Session:
         (self.folder / "shoal.toml").unlink(missing_ok=True)
         for tree in (self.folder / "trees").iterdir():
             tree.unlink()
-        self.remember(table={"name": name, "uploaded": uploaded}, chosen=None, problem=None)
+        taken = {"name": name, "uploaded": uploaded}
+        missing = self.state.get("missing") if self.state.get("table") == taken else None
+        self.remember(table=taken, chosen=None, problem=None, encoding=None, refusal=None,
+                      bad_trees=None, missing=missing)  # fmt: skip
         table = self.table
         assert table is not None
         return table
@@ -195,6 +212,12 @@ class Session:
         text = self.policy_file.read_bytes() if self.policy_file.exists() else b""
         return hashlib.sha256(text).hexdigest()[:16]
 
+    @property
+    def look_version(self) -> str:
+        """Changes with the table, or how it is read."""
+        path = self.folder / "look.json"
+        return hashlib.sha256(path.read_bytes() if path.exists() else b"").hexdigest()[:16]
+
     def change(self, **settings: Any) -> Policy:
         """Put settings in place of those there are; None takes one away. Whole tables, not merged.
 
@@ -206,6 +229,7 @@ class Session:
         kept = {**self.policy.settings(), **settings}
         policy = Policy.parse(**{n: v for n, v in kept.items() if v is not None})
         policy = policy.model_copy(update={"base": self.folder, "file": self.policy_file})
+        _check_method(policy)
         self.policy = policy
         return policy
 
@@ -223,8 +247,11 @@ class Session:
             policy = Policy.load(draft)
         except PolicyError as error:
             raise PolicyError(str(error).replace(f"policy {draft}", "line", 1)) from None
+        except ValueError:  # of Python's own, about numbers of thousands of digits
+            raise PolicyError("a number of it is longer than any can be") from None
         finally:
             draft.unlink(missing_ok=True)
+        _check_method(policy)
         for name, spec in policy.hierarchy.items():
             if isinstance(spec, str) and spec != "flat" and not self._own_tree(spec):
                 raise PolicyError(f"hierarchy of {name!r}: bring the file in the step Hierarchies")
@@ -275,6 +302,20 @@ class Session:
     def _own(self) -> list[Path]:
         """All that is there but what makes the folder ours."""
         return [p for p in self.folder.iterdir() if p.name not in {"lock", "README.txt"}]
+
+
+def _check_method(policy: Policy) -> None:
+    if policy.method is not None and policy.method not in METHODS:
+        raise PolicyError(f"method: expected one of {', '.join(METHODS)}")
+
+
+def stamp_of(path: str | Path | None) -> list[int] | None:
+    """What tells a file from another one of its name; None where there is none."""
+    try:
+        found = Path(path).stat() if path is not None else None
+    except OSError:
+        found = None
+    return None if found is None else [found.st_mtime_ns, found.st_size, found.st_ino]
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

@@ -161,6 +161,8 @@ async def missing(request: Request) -> Response:
     """Which texts mean a missing value; the table is counted anew."""
     studio = studio_of(request)
     form = await form_of(request)
+    if form.one("version") not in {"", studio.session.version}:
+        return _page(studio, 409, text("errors.stale"))
     texts = ["", *dict.fromkeys(part.strip() for part in form.one("missing").split(",") if part)]
     texts = list(dict.fromkeys(texts))[:50]
     try:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import tempfile
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -11,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from shoal.errors import InputError, ShoalError
-from shoal.studio.pages import Studio, form_of, go, studio_of
+from shoal.studio.pages import Studio, form_of, go, studio_of, whole
 from shoal.studio.session import write_text
 from shoal.studio.texts import text
 
@@ -32,18 +35,21 @@ def _told(studio: Studio) -> dict[str, Any]:
     session = studio.session
     look = session.look
     policy = session.policy
-    hidden: set[str] = set()
-    if look:
-        hidden = {*policy.identifier, *policy.sensitive, *look["undecided"]} - {
-            *policy.qi, *policy.plain,
-        }  # fmt: skip
-        hidden |= {policy.person} if policy.person else set()
+    open_to_all = {*policy.qi, *policy.plain}
+    hidden = {
+        column["name"]
+        for column in (look or {}).get("columns", ())
+        # What was taken for private at first stays so here, whatever its role is now.
+        if column["name"] not in open_to_all or column["role"] in {"identifier", "sensitive"}
+    }
     state = session.state
     return {
         "tables": session.tables(), "uploads": session.uploads(), "look": look,
         "hidden": hidden, "shown": session.shown, "problem": state.get("problem", ""),
         "encoding": state.get("encoding", "utf-8"), "encodings": ENCODINGS,
         "reading": studio.looking is not None, "folder": session.start.name,
+        "uploaded": bool((state.get("table") or {}).get("uploaded")),
+        "look_version": session.look_version,
     }  # fmt: skip
 
 
@@ -67,8 +73,8 @@ async def choose(request: Request) -> Response:
     except ShoalError as error:
         return studio.page("data.html", 422, **{**_told(studio), "problem": str(error)})
     encoding = form.one("encoding")
-    studio.session.remember(encoding=encoding if encoding in ENCODINGS else None, refusal=None,
-                            bad_trees=None)  # fmt: skip
+    studio.session.remember(encoding=encoding if encoding in ENCODINGS else None)
+    studio.jobs.cancel_others()
     _stop_looking(studio)
     ensure_look(studio)
     return go("data")
@@ -120,9 +126,11 @@ async def show(request: Request) -> Response:
     studio = studio_of(request)
     form = await form_of(request)
     look = studio.session.look
-    place = form.one("column")
-    if look and place.isdecimal() and int(place) < len(look["columns"]):
-        studio.session.shown ^= {look["columns"][int(place)]["name"]}
+    if form.one("look") not in {"", studio.session.look_version}:
+        return studio.page("data.html", 409, **{**_told(studio), "problem": text("errors.stale")})
+    place = whole(form.one("column"))
+    if look and place is not None and place < len(look["columns"]):
+        studio.session.shown ^= {look["columns"][place]["name"]}
     return go("data", "preview")
 
 
@@ -133,11 +141,13 @@ async def upload(request: Request) -> Response:
     try:
         target = session.upload_target(unquote(request.headers.get("x-file-name", "")))
         length = request.headers.get("content-length", "0")
-        if length.isdecimal() and int(length) > studio.upload_limit:
+        if length.isdecimal() and whole(length, studio.upload_limit) is None:
             raise InputError(_too_large(studio))
-        draft = target.with_name(f"{target.name}.part")
+        # A draft of its own, new and private: another upload of this name has another.
+        handle, made = tempfile.mkstemp(".part", ".", target.parent)
+        draft = Path(made)
         try:
-            await _stream(request, draft, studio)
+            await _stream(request, handle, studio)
             draft.replace(target)
         finally:
             draft.unlink(missing_ok=True)
@@ -146,16 +156,16 @@ async def upload(request: Request) -> Response:
     except OSError as error:
         return JSONResponse({"problem": error.strerror or text("errors.own")}, 507)
     session.choose(target.name, uploaded=True)
-    session.remember(encoding=None, refusal=None, bad_trees=None, missing=None)
+    session.remember(missing=None)
+    studio.jobs.cancel_others()
     _stop_looking(studio)
     ensure_look(studio)
     return JSONResponse({"go": f"{studio.keys.path}/data"})
 
 
-async def _stream(request: Request, draft: Any, studio: Studio) -> None:
+async def _stream(request: Request, handle: int, studio: Studio) -> None:
     taken = 0
-    with draft.open("wb") as file:
-        draft.chmod(0o600)
+    with os.fdopen(handle, "wb") as file:
         async for part in request.stream():
             taken += len(part)
             if taken > studio.upload_limit:

@@ -8,10 +8,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from shoal.effort import EFFORTS
-from shoal.errors import ShoalError
+from shoal.errors import PolicyError, ShoalError
 from shoal.methods import METHODS
 from shoal.studio.jobs import Job
-from shoal.studio.pages import Studio, form_of, go, studio_of
+from shoal.studio.pages import Studio, form_of, go, studio_of, whole
 from shoal.studio.pictures import frontier, losses
 from shoal.studio.texts import text
 from shoal.watching import STAGES
@@ -142,10 +142,12 @@ async def choose_run(request: Request) -> Response:
     """Take a run as the one to release, or a k of the frontier into the policy."""
     studio = studio_of(request)
     form = await form_of(request)
-    k = form.one("k")
     try:
-        if k.isdecimal():
-            studio.session.change(k=int(k), threshold=None, method=form.one("method") or None)
+        if form.one("k"):
+            k = whole(form.one("k"))
+            if k is None:
+                raise PolicyError(text("protection.no_number", name="k"))
+            studio.session.change(k=k, threshold=None, method=form.one("method") or None)
             answer = go("explore", "start")
         else:
             job = studio.jobs.get(form.one("run"))
@@ -183,11 +185,10 @@ async def browse(request: Request) -> Response:
             return studio.page(
                 "explore-classes.html", found=None, problem=text("explore.no_classes")
             )
-        page = asked.get("page", "0")
         found = await studio.desk.ask(
             "classes", path=str(path), qi=list(job.policy.qi), sensitive=list(job.policy.sensitive),
             changed=path.stat().st_mtime, search=asked.get("search", "")[:200],
-            page=int(page) if page.isdecimal() else 0, smallest=asked.get("order") != "largest",
+            page=whole(asked.get("page", "0")) or 0, smallest=asked.get("order") != "largest",
         )  # fmt: skip
     except ShoalError as error:
         return studio.page("explore-classes.html", found=None, problem=str(error))

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import csv
 import io
+import math
+import secrets
 from typing import Any
 
 from starlette.requests import Request
@@ -15,7 +17,7 @@ from starlette.responses import Response
 
 from shoal.errors import HierarchyError, ShoalError
 from shoal.policy import Policy
-from shoal.studio.pages import Form, Studio, form_of, go, studio_of
+from shoal.studio.pages import Form, Studio, form_of, go, studio_of, whole
 from shoal.studio.session import write_text
 from shoal.studio.texts import text
 
@@ -24,6 +26,8 @@ __all__ = ["hierarchies", "save_tree"]
 WAYS = ("none", "suggest", "flat", "intervals", "prefixes", "dates", "groups", "tree")
 PERIODS = ("day", "month", "quarter", "year", "decade")
 LONGEST_TREE = 2_000_000
+MOST_SHOWN = 600
+LARGEST = 1e15
 
 
 async def hierarchies(request: Request) -> Response:
@@ -44,22 +48,39 @@ async def _page(
     told: dict[str, Any] = {
         "rows": rows, "column": None, "tree": None, "values": None, "tried": tried,
         "policy": policy, "ways": WAYS, "periods": PERIODS, "typed": typed, "arx": "",
-        "spec": None, "problem": problem, "way": "",
+        "spec": None, "problem": problem, "way": "", "shown": [], "too_long": "",
     }  # fmt: skip
-    if place.isdecimal() and int(place) < len(policy.qi):
-        name = policy.qi[int(place)]
+    number = whole(place)
+    if number is not None and number < len(policy.qi):
+        name = policy.qi[number]
         asked = {"path": str(studio.session.table), "policy": str(studio.session.policy_file),
                  "column": name}  # fmt: skip
-        told |= {"column": (int(place), name, kinds.get(name, "")), "way": _way(policy, name),
+        told |= {"column": (number, name, kinds.get(name, "")), "way": _way(policy, name),
                  "spec": policy.hierarchy.get(name)}  # fmt: skip
         try:
             told["values"] = await studio.desk.ask("values", **asked)
             if name in policy.hierarchy:
                 told["tree"] = await studio.desk.ask("tree", **asked, spec=policy.hierarchy[name])
-                told["arx"] = arx_text(told["tree"]["rows"])
+                told["shown"] = _shown(told["tree"])
+                told["arx"], told["too_long"] = _editable(told["tree"])
         except ShoalError as error:
             told["problem"] = problem or str(error)
     return studio.page("hierarchies.html", status, **told)
+
+
+def _shown(tree: dict[str, Any]) -> list[list[Any]]:
+    """The first rows of a tree, each followed by how many values every node of it has in all."""
+    rows = zip(tree["rows"], tree.get("sizes", ()), strict=False)
+    return [[*row, *sizes] for row, sizes in rows][:MOST_SHOWN]
+
+
+def _editable(tree: dict[str, Any]) -> tuple[str, str]:
+    """A tree as text; or why not: what is saved must be all of it."""
+    whole_tree = arx_text(tree["rows"])
+    count = tree.get("count", 0)
+    if count > len(tree["rows"]) or len(whole_tree) > LONGEST_TREE:
+        return "", text("hierarchies.too_long", number=f"{count:,}")
+    return whole_tree, ""
 
 
 def _way(policy: Policy, name: str) -> str:
@@ -84,23 +105,27 @@ async def save_tree(request: Request) -> Response:
     session = studio.session
     form = await form_of(request)
     place = form.one("column")
-    policy = session.policy
-    if session.look is None or not place.isdecimal() or int(place) >= len(policy.qi):
+    policy, version = session.policy, session.version
+    number = whole(place)
+    if session.look is None or number is None or number >= len(policy.qi):
         return go("hierarchies")
-    name, number = policy.qi[int(place)], int(place)
-    if form.one("version") not in {"", session.version}:
+    name = policy.qi[number]
+    if form.one("version") not in {"", version}:
         return await _page(studio, place, 409, text("errors.stale"))
     asked = {"path": str(session.table), "policy": str(session.policy_file), "column": name}
-    draft = f"trees/draft-{number}.csv"
+    draft = f"trees/draft-{secrets.token_hex(8)}.csv"  # another tab has another
     try:
         spec = await _spec(studio, form, asked, draft)
         if spec is not None:
             tried = await studio.desk.ask("tree", **asked, spec=spec)
             if tried["missing"] and form.one("complete") and spec == draft:
-                _complete(studio, draft, tried["missing"])
+                lacking = await studio.desk.ask("tree", **asked, spec=spec, most=LONGEST_TREE)
+                _complete(studio, draft, lacking["missing"])
                 tried = await studio.desk.ask("tree", **asked, spec=spec)
             if tried["error"]:
                 return await _page(studio, place, 422, tried["error"], tried, form)
+        if session.version != version:  # changed while this one was looked at
+            return await _page(studio, place, 409, text("errors.stale"))
         _keep(studio, name, number, spec, draft)
     except ShoalError as error:
         return await _page(studio, place, 422, str(error), None, form)
@@ -118,7 +143,7 @@ async def _spec(studio: Studio, form: Form, asked: dict[str, Any], draft: str) -
     if way == "suggest":
         levels = form.one("levels")
         await studio.desk.ask("suggest", **asked, target=str(target),
-                              levels=int(levels) if levels.isdecimal() else None)  # fmt: skip
+                              levels=whole(levels, 99))  # fmt: skip
         return draft
     if way == "flat":
         return "flat"
@@ -147,7 +172,9 @@ def _numbers(given: str) -> list[Any]:
         try:
             value = float(part)
         except ValueError:
-            raise HierarchyError(text("hierarchies.no_number", part=part[:20])) from None
+            value = math.nan
+        if not abs(value) < LARGEST:
+            raise HierarchyError(text("hierarchies.no_number", part=part[:20]))
         found.append(int(value) if value.is_integer() else value)
     return found
 

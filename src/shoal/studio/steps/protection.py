@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from starlette.requests import Request
@@ -25,6 +26,8 @@ PRESETS: dict[str, dict[str, Any]] = {
 WHOLE = ("k", "collusion_k")
 DECIMAL = ("t", "alpha", "beta", "delta", "e", "c")
 MOST_READERS = 4
+LARGEST = 1e12
+"""No table has as many records."""
 
 
 async def protection(request: Request) -> Response:
@@ -159,9 +162,11 @@ def _number(name: str, given: str) -> Any:
         return given
     try:
         value = float(given.replace(",", "."))
-        return int(value) if value.is_integer() else value
-    except (ValueError, OverflowError):
-        raise PolicyError(text("protection.no_number", name=name)) from None
+    except ValueError:
+        value = math.nan
+    if not abs(value) < LARGEST:  # neither is what is no number at all
+        raise PolicyError(text("protection.no_number", name=name))
+    return int(value) if value.is_integer() else value
 
 
 def _threshold(given: str) -> Any:
@@ -189,6 +194,8 @@ async def preset(request: Request) -> Response:
     studio = studio_of(request)
     form = await form_of(request)
     session = studio.session
+    if form.one("version") not in {"", session.version}:
+        return _page(studio, 409, text("errors.stale"))
     chosen = PRESETS.get(form.one("preset"))
     if chosen is None or session.look is None:
         return go("protection")

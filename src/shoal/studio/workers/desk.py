@@ -8,7 +8,9 @@ rows to look at, values of a quasi-identifier for its tree).
 from __future__ import annotations
 
 import json
+import os
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,8 @@ from shoal.hierarchy import Hierarchy, hierarchy_from_spec
 from shoal.io.frames import to_arrow
 from shoal.policy import Policy
 from shoal.rehearsal import rehearse
+from shoal.studio.session import stamp_of
+from shoal.studio.workers.bounds import check_unpacked
 from shoal.studio.workers.classes import browse
 from shoal.studio.workers.leash import ends_with_its_parent, quiet
 
@@ -48,11 +52,12 @@ class Desk:
         self.counts: dict[tuple[Any, ...], dict[str, int]] = {}
 
     def _open(self, path: str, missing: list[str], encoding: str) -> pa.Table:
-        asked = (path, tuple(missing), encoding)
+        asked = (path, tuple(missing), encoding, stamp_of(path))  # the file may be another one
         if self.table is None or self.read_as != asked:
             self.table = None
             self.distincts.clear()
             self.counts.clear()
+            check_unpacked(Path(path))
             self.table, _ = to_arrow(Path(path), tuple(missing), encoding)
             self.read_as = asked
         return self.table
@@ -153,8 +158,13 @@ class Desk:
             "values": [[texts[i], int(counts[i])] for i in order], "distinct": len(texts),
         }  # fmt: skip
 
-    def tree(self, path: str, policy: str, column: str, spec: Any) -> dict[str, Any]:
-        """The tree that a spec means for this column: rows, and the values it does not cover."""
+    def tree(
+        self, path: str, policy: str, column: str, spec: Any, most: int = MOST_VALUES
+    ) -> dict[str, Any]:
+        """The tree that a spec means for this column: rows, and the values it does not cover.
+
+        At most so many of each are handed on; `count` and `lacking` say how many there are.
+        """
         asked = Policy.load(policy)
         self._open(path, list(asked.missing), asked.encoding)
         _only_qi(asked, column)
@@ -165,13 +175,17 @@ class Desk:
         except ShoalError as error:
             whole = _whole_tree(spec, column, asked.base)
             if whole is not None:
-                missing = sorted(set(texts) - set(whole.leaves))[:MOST_VALUES]
-            return {"error": str(error), "missing": missing, "rows": [], "unused": 0}
+                missing = sorted(set(texts) - set(whole.leaves))
+            return {"error": str(error), "missing": missing[:most], "lacking": len(missing),
+                    "rows": [], "unused": 0}  # fmt: skip
         whole = _whole_tree(spec, column, asked.base)
         unused = 0 if whole is None else len(whole.leaves) - len(tree.leaves)
-        rows = [list(row) for row in tree.to_rows()[:MOST_VALUES]]
-        return {"error": None, "missing": [], "rows": rows, "levels": tree.levels,
-                "unused": unused,
+        every = [tuple(row) for row in tree.to_rows()]
+        sizes = Counter(row[level:] for row in every for level in range(len(row)))
+        rows = every[:most]
+        return {"error": None, "missing": [], "lacking": 0, "rows": [list(row) for row in rows],
+                "sizes": [[sizes[row[level:]] for level in range(len(row))] for row in rows],
+                "count": len(every), "levels": tree.levels, "unused": unused,
                 "nodes": [len(tree.generalize(i)[0]) for i in range(tree.levels)]}  # fmt: skip
 
     def suggest(
@@ -216,6 +230,7 @@ def _short(cell: Any) -> str | None:
 
 def main() -> None:
     answers = quiet()
+    os.umask(0o077)
     ends_with_its_parent()
     desk = Desk()
     questions: dict[str, Callable[..., dict[str, Any]]] = {

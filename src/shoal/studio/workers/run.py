@@ -49,16 +49,28 @@ class Teller:
                    {"stage": stage, "share": share, "loss": self.loss})  # fmt: skip
 
 
+def _without_folders(message: str, job: dict[str, Any], folder: Path) -> str:
+    """A message as a page shows it: where files lie is nobody's business there."""
+    rooms = (folder, folder.parent, folder.parent.parent, Path(job.get("table", "")).parent)
+    for room in rooms:
+        if room.is_absolute():
+            message = message.replace(f"{room}{os.sep}", "")
+    return message
+
+
 def main() -> None:
     quiet()
+    os.umask(0o077)  # whatever is written is for nobody else
     ends_with_its_parent(watch_stdin=True)
     folder = Path(sys.argv[1])
     job = read_json(folder / "job.json") or {}
     tell = Teller(folder)
     tell("start", 0, 1)
     try:
+        from shoal.studio.workers.bounds import check_unpacked
         from shoal.studio.workers.tasks import TASKS
 
+        check_unpacked(Path(job["table"]))
         task: Callable[..., dict[str, Any]] = TASKS[job["kind"]]
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always", ShoalWarning)
@@ -67,7 +79,7 @@ def main() -> None:
         result = {**result, "seconds": time.monotonic() - tell.begun, "warnings": told}
         write_json(folder / "result.json", result)
     except ShoalError as error:
-        write_json(folder / "error.json", {"message": str(error)})
+        write_json(folder / "error.json", {"message": _without_folders(str(error), job, folder)})
     except MemoryError:
         write_json(folder / "error.json", {"message": "not enough memory for this table"})
     except Exception as error:  # its text may quote a cell

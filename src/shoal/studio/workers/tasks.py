@@ -9,9 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from shoal.encoding.values import distinct_values
 from shoal.engines.memory.engine import Draft, Encoded, MemoryEngine
 from shoal.errors import OutputError, ShoalError
 from shoal.explore.questions import Questions
+from shoal.hierarchy import hierarchy_from_spec
+from shoal.io.frames import to_arrow
 from shoal.io.paths import manifest_path, record_path, sensitive_path
 from shoal.io.read import format_ending
 from shoal.models import sizes_only
@@ -192,13 +195,25 @@ def attack(folder: Path, job: dict[str, Any], policy: Policy, tell: Report) -> d
 
     target = folder.parent / job["run"] / job["release"]
     run_policy = Policy.load(folder.parent / job["run"] / "shoal.toml")
-    trees = {
-        name: str(folder.parent / job["run"] / spec) if isinstance(spec, str) and spec != "flat"
-        else spec for name, spec in run_policy.hierarchy.items()
-    }  # fmt: skip
+    trees = _trees(run_policy, Path(job["table"]), folder)
     known = run_policy.model_copy(update={"hierarchy": trees})
     found = run(target, Path(job["table"]), policy=known, progress=tell)
     return found.to_dict()
+
+
+def _trees(policy: Policy, source: Path, folder: Path) -> dict[str, Any]:
+    """Every tree of a run as a file: a release alone does not tell what builders made it of."""
+    table, _ = to_arrow(source, policy.missing, policy.encoding)
+    found: dict[str, Any] = {}
+    for number, (name, spec) in enumerate(policy.hierarchy.items()):
+        if isinstance(spec, str):
+            found[name] = spec if spec == "flat" else str(policy.base / spec)
+            continue
+        texts = distinct_values(table.column(name), policy.missing).texts()
+        path = folder / f"built-{number}.csv"
+        hierarchy_from_spec(spec, texts, name, policy.base).to_arx_csv(path)
+        found[name] = str(path)
+    return found
 
 
 TASKS: dict[str, Callable[..., dict[str, Any]]] = {
