@@ -67,8 +67,8 @@ def cells(columns: Sequence[tuple[str, Sequence[tuple[str, float]]]]) -> Any:
     """What share of each column's cells is what; a column is its name and named shares."""
     alt = load_altair()
     sorts = list(dict.fromkeys(sort for _, parts in columns for sort, _ in parts))
-    looks = {"unchanged": ACCENT, "generalised": SOFT, "values or groups": COLOURS[2], "starred": WARM,
-             "missing": PALE}  # fmt: skip
+    looks = {"unchanged": ACCENT, "generalised": SOFT, "values or groups": COLOURS[2],
+             "starred": WARM, "missing": PALE}  # fmt: skip
     width = WIDTH - 90
     rows, labels, named = [], [], set()
     for name, parts in columns:
