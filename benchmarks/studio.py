@@ -57,7 +57,9 @@ class Server:
         self.first = time.perf_counter() - begun
         token = re.search(r'data-csrf="([^"]+)"', page.text)
         assert token is not None
-        self.client.headers.update({"origin": self.base, "x-csrf-token": token[1]})
+        self.client.headers.update(
+            {"origin": self.base.rpartition("/")[0], "x-csrf-token": token[1]}
+        )
 
     def wait(self, text: str, path: str = "/data") -> None:
         while text not in self.client.get(path).text:

@@ -6,7 +6,12 @@ from fractions import Fraction
 
 
 def mdav(values: list[Fraction], least: int) -> list[list[int]]:
-    """MDAV (Domingo-Ferrer and Mateo-Sanz 2002): groups of places among `values`."""
+    """MDAV (Domingo-Ferrer and Mateo-Sanz 2002): groups of places among `values`.
+
+    Of fewer than `least` there is no group.
+    """
+    if len(values) < least:
+        return []
     left = list(range(len(values)))
     groups = []
 
@@ -37,10 +42,10 @@ def mdav(values: list[Fraction], least: int) -> list[list[int]]:
     return groups
 
 
-def top_code(values: list[Fraction], share: Fraction) -> list[Fraction]:
-    """The largest value that a share of the records reaches, for all above it."""
+def top_code(values: list[Fraction], share: Fraction, least: int) -> list[Fraction]:
+    """The largest value that a share of the records (and so many) reaches, for all above it."""
     needed = (1 - share) * len(values)
-    code = max(v for v in values if sum(other >= v for other in values) >= max(1, needed))
+    code = max(v for v in values if sum(other >= v for other in values) >= max(least, needed))
     return [min(v, code) for v in values]
 
 

@@ -30,7 +30,8 @@ def client_of(folder: Path, **settings: Any) -> Any:
 
     keys = Keys(PORT)
     app = make_app(Session(folder), keys, **settings)
-    client = TestClient(app, base_url=f"http://127.0.0.1:{PORT}", raise_server_exceptions=False)
+    base = f"http://127.0.0.1:{PORT}{keys.path}"
+    client = TestClient(app, base_url=base, raise_server_exceptions=False)
     client.keys, client.studio = keys, app.studio
     return client
 
@@ -70,12 +71,14 @@ def looked_at(client: Any, name: str) -> dict[str, Any]:
 class Running:
     """A studio in a process of its own."""
 
-    def __init__(self, folder: Path, *more: str) -> None:
+    def __init__(self, folder: Path, *more: str, opened: str = "") -> None:
         self.folder = folder
+        quiet = () if opened else ("--no-open",)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "shoal", "studio", "--no-open", *more], cwd=folder,
+            [sys.executable, "-m", "shoal", "studio", *quiet, *more], cwd=folder,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONPATH": str(SOURCE)},
+            env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONPATH": str(SOURCE),
+                 "BROWSER": opened},
         )  # fmt: skip
         self.said = ""
         assert self.process.stdout is not None
@@ -83,9 +86,9 @@ class Running:
             line = self.process.stdout.readline()
             assert line, self.said
             self.said += line
-        found = re.search(r"open (http://127\.0\.0\.1:(\d+)/\?token=\S+)", self.said)
+        found = re.search(r"open ((http://127\.0\.0\.1:(\d+)/\S+)/\?token=\S+)", self.said)
         assert found is not None
-        self.address, self.port = found[1], int(found[2])
+        self.address, self.base, self.port = found[1], found[2], int(found[3])
 
     def end(self, how: int = signal.SIGINT) -> str:
         """Stop it; gives all that it printed."""
@@ -96,8 +99,8 @@ class Running:
 
 
 @contextmanager
-def running(folder: Path, *more: str) -> Iterator[Running]:
-    studio = Running(folder, *more)
+def running(folder: Path, *more: str, opened: str = "") -> Iterator[Running]:
+    studio = Running(folder, *more, opened=opened)
     try:
         yield studio
     finally:

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import shoal
@@ -108,7 +108,7 @@ def test_engines_give_the_same_bytes(asked, ending, short_ranges, tmp_path):
     assert record["method"]["ranges"] > 3
     told = [json.loads((tmp_path / f"{e}.{ending}.manifest.json").read_text()) for e in "md"]
     for manifest in told:
-        for own in ("generation", "release", "disclosure", "notices"):
+        for own in ("generation", "release", "disclosure"):
             manifest.pop(own, None)  # names of files; what is not counted out of memory
     assert told[0] == told[1]
     found = shoal.verify(tmp_path / f"d.{ending}")
@@ -191,8 +191,7 @@ def test_every_range_is_feasible_by_itself(data):
     counts.columns[0][:] = np.array(cells)
     counts.sizes[:] = counts.columns[0].sum(axis=1)
     total = counts.columns[0].sum(axis=0)
-    if l * total.max() > total.sum() or not total.sum():
-        return  # refused before
+    assume(total.sum() and l * total.max() <= total.sum())  # else refused before
     firsts = first_buckets(counts, data.draw(st.integers(1, 40)))
     assert firsts[0] == 0
     assert (np.diff(firsts) > 0).all()
@@ -387,10 +386,8 @@ def test_a_run_that_is_stopped_leaves_nothing(how, tmp_path):
     process.wait(timeout=60)
     assert not out.exists()
     left = {path.name for path in tmp_path.iterdir()} - {"in.csv"}
-    if how == signal.SIGINT:
-        assert left == set()
-        return
-    assert len(left) == 1  # nobody was there to remove it; the next run does
+    # Where it was killed nobody was there to remove its folder; the next run does.
+    assert len(left) == (1 if how == signal.SIGKILL else 0)
     write_table(people(300), source)
     subprocess.run(asked_of_command(source, out), check=True, capture_output=True)
     assert {path.name for path in tmp_path.iterdir()} == {

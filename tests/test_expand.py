@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import shoal
 from command import shoal as command
 from random_tables import microdata
-from shoal.errors import PolicyError, ShoalError
+from shoal.errors import PolicyError
 from shoal.recipient.columns import Released
 from shoal.recipient.covering import Continuous, Covered, covered
 from shoal.recipient.opening import open_release
@@ -43,10 +43,8 @@ def opened(release: shoal.Release) -> Released:
 @given(data=st.data())
 def test_every_form_stays_within_the_cells(data: st.DataObject) -> None:
     table, roles = data.draw(microdata(most=20))
-    try:
-        release = shoal.anonymize(table, **roles, k=2, method="hilbert", rest="drop", seed=1)
-    except ShoalError:
-        return
+    assume(table.num_rows >= 2)
+    release = shoal.anonymize(table, **roles, k=2, method="hilbert", rest="plain", seed=1)
     found = opened(release)
     samples = shoal.expand(release, "samples", samples=2, seed=3)
     middle, mean = shoal.expand(release), shoal.expand(release, "mean")

@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
+import pytest
 import tomli_w
 
 import naive_models
@@ -305,3 +306,9 @@ def _refused(done: Result, settings: dict[str, Any]) -> str:
 def test_random_tables_and_policies() -> None:
     met = fuzz(one_case)
     assert met.get("released") or sum(met.values()) < 10, met
+
+
+@pytest.mark.parametrize("number", [474456082752], ids=str)
+def test_cases_that_once_failed(number: int, tmp_path: Path) -> None:
+    """474456082752: counting persons, a star and a missing number share their empty bounds."""
+    one_case(random.Random(number), tmp_path)

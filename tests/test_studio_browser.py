@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -171,11 +173,47 @@ def test_by_keyboard_alone(folder):
         page.wait_for_function(
             "t => document.querySelector('#unique strong').innerText != t", arg=before
         )
-        page.goto(f"http://127.0.0.1:{studio.port}/protection")
+        page.goto(f"{studio.base}/protection")
         page.wait_for_selector("#check .promises")
         walk_to("button.term")
         assert page.locator("button.term:focus [role=tooltip]").is_visible()
         assert stayed_home(asked, studio.port)
+
+
+def test_a_program_on_another_port_never_gets_the_cookie(folder):
+    heard = []
+
+    class Other(BaseHTTPRequestHandler):
+        def do_GET(self):
+            heard.append((self.path, self.headers.get("Cookie") or ""))
+            self.send_response(200)
+            self.send_header("content-type", "text/html")
+            self.end_headers()
+            script = b'<script>if (location.pathname == "/") location = "/again"</script>'
+            self.wfile.write(script)
+
+        def log_message(self, *_):
+            pass
+
+    with (
+        ThreadingHTTPServer(("127.0.0.1", 0), Other) as other,
+        running(folder, opened="true %s"),
+        surfing() as (page, _),
+    ):
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        opener = folder / FOLDER / "open.html"
+        wait_for(opener.exists)
+        page.goto(opener.as_uri())  # as the browser is started
+        page.wait_for_url("**/data")
+        page.wait_for_selector("#file")
+        assert "token" not in page.url
+        assert not opener.exists()
+        assert page.context.cookies(page.url)
+        page.goto(f"http://127.0.0.1:{other.server_port}/")
+        page.wait_for_url("**/again")
+        other.shutdown()
+    assert [path for path, _ in heard if "favicon" not in path] == ["/", "/again"]
+    assert {cookie for _, cookie in heard} == {""}
 
 
 def test_a_cancelled_run_is_gone_at_once(folder):
@@ -187,7 +225,7 @@ def test_a_cancelled_run_is_gone_at_once(folder):
         page.reload()  # in the middle
         page.wait_for_selector(".run.running")
         other = page.context.new_page()  # another tab sees the same
-        other.goto(f"http://127.0.0.1:{studio.port}/explore")
+        other.goto(f"{studio.base}/explore")
         other.wait_for_selector(".run.running")
         page.click(".run button:has-text('Cancel')")
         page.wait_for_selector(".run.cancelled")
@@ -215,7 +253,7 @@ def test_a_killed_server_loses_the_running_job_only(folder):
         page.goto(studio.address)
         page.click(".steps a:has-text('Explore')")
         page.wait_for_selector(".run.lost >> text=Start it again")
-        page.goto(f"http://127.0.0.1:{studio.port}/protection")
+        page.goto(f"{studio.base}/protection")
         assert page.input_value("#f-k") == "7"
         assert stayed_home(asked, studio.port)
         studio.end()
@@ -240,14 +278,14 @@ def test_a_click_on_the_frontier_chooses(folder):
         page.wait_for_selector(
             "select[name=method] option[selected]:text-is('hilbert')", state="attached"
         )
-        page.goto(f"http://127.0.0.1:{studio.port}/protection")
+        page.goto(f"{studio.base}/protection")
         assert page.input_value("#f-k") == "20"
-        page.goto(f"http://127.0.0.1:{studio.port}/release")
+        page.goto(f"{studio.base}/release")
         page.click("button[data-copy=command]")
         page.wait_for_selector("button:text-is('Copied')")
         copied = page.evaluate("() => navigator.clipboard.readText()")
         assert copied.startswith("shoal anonymize people.csv")
-        page.goto(f"http://127.0.0.1:{studio.port}/explore")
+        page.goto(f"{studio.base}/explore")
         page.wait_for_selector("details.change", state="attached", timeout=90_000)
         page.locator("details.change summary").first.click()
         healthy(page)
@@ -259,7 +297,7 @@ def test_two_tabs_do_not_overwrite_each_other(folder):
     with running(folder, "people.csv") as studio, surfing() as (page, _):
         to_protection(page, studio)
         other = page.context.new_page()
-        other.goto(f"http://127.0.0.1:{studio.port}/protection")
+        other.goto(f"{studio.base}/protection")
         other.wait_for_selector("#check .promises")
         page.fill("#f-k", "9")
         page.press("#f-k", "Tab")
@@ -298,6 +336,6 @@ def test_adult_from_a_file_to_a_verified_release(tmp_path):
         page.click("button.main")
         page.wait_for_selector(".run.done", timeout=300_000)
         page.click(".run button:has-text('Choose')")
-        page.goto(f"http://127.0.0.1:{studio.port}/release")
+        page.goto(f"{studio.base}/release")
         page.wait_for_selector(".headline.holds >> text=Verified.")
         assert stayed_home(asked, studio.port)

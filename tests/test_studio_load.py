@@ -35,7 +35,7 @@ def test_a_large_upload_does_not_pass_through_memory(server, tmp_path_factory):
     with large.open("rb") as file:
         named = {"x-file-name": "large.csv"}
         answer = server.client.post("/data/upload", content=file, headers=named, timeout=600)
-    assert answer.json() == {"go": "/data"}
+    assert answer.json()["go"].endswith("/data")
     assert "Reading the table" in server.client.get("/data").text  # the page answers meanwhile
     server.wait("The first rows")
     server.client.post("/explore/start", data={"method": "hilbert"})

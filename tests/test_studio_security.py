@@ -67,6 +67,70 @@ def test_the_token_is_used_once_and_becomes_a_strict_cookie(client):
     assert client.get(f"/?token={token}").status_code == 403
 
 
+def test_the_cookie_is_for_a_path_that_no_other_port_knows(client):
+    answer = client.get(f"/?token={client.keys.token}", follow_redirects=False)
+    assert f"Path={client.keys.path};" in answer.headers["set-cookie"]
+    assert answer.headers["location"] == f"{client.keys.path}/data"
+    assert len(client.keys.room) >= 32
+    cookie = {"cookie": f"{client.keys.cookie_name}={client.keys.cookie}"}
+    for path in ("/", "/data", "/wrong/data", f"{client.keys.path}x/data"):
+        assert client.get(f"http://{HERE}{path}", headers=cookie).status_code == 403
+    assert client.get("/data", headers=cookie).status_code == 200
+
+
+def test_the_door_opens_from_the_file_that_the_browser_was_given(client):
+    cross = {"sec-fetch-site": "cross-site"}
+    assert client.get("/?token=wrong", headers=cross).status_code == 403
+    answer = client.get(f"/?token={client.keys.token}", headers=cross)
+    assert answer.status_code == 200
+    assert f'url={client.keys.path}/data"' in answer.text
+    assert client.keys.cookie in answer.headers["set-cookie"]
+    assert client.get("/data", headers=cross).status_code == 403
+    assert client.get("/?token=again", headers=cross).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "other",
+    ['x={"a":"b c"}', "theme=a b", "_xsrf=2|ab|cd", "n\xe9=1", "k=[1,2]; ", "flag", "a=b=c"],
+)
+def test_cookies_of_other_programs_lock_nobody_out(client, other):
+    ours = f"{client.keys.cookie_name}={client.keys.cookie}"
+    tossed = f"{client.keys.cookie_name}=bad"
+    for header in (
+        f"{other}; {ours}",
+        f"{ours}; {other}",
+        f"{tossed}; {ours}",
+        f"{ours}; {tossed}",
+    ):
+        headers = {"cookie": header.encode("latin-1")}
+        assert client.get("/static/icon.svg", headers=headers).status_code == 200
+    headers = {"cookie": f"{other}; {tossed}".encode("latin-1")}
+    assert client.get("/static/icon.svg", headers=headers).status_code == 403
+
+
+def test_the_token_of_a_form_is_a_field_of_it_and_in_no_address(inside):
+    import re
+
+    for path in ("/data", "/columns", "/protection"):
+        assert not re.search(r'(action|href|src)="[^"]*csrf', inside.get(path).text)
+    form = f'action="{inside.keys.path}/data/choose"'
+    field = f'<input type="hidden" name="csrf" value="{inside.keys.csrf}">'
+    assert re.search(re.escape(form) + "[^>]*>" + re.escape(field), inside.get("/data").text)
+    del inside.headers["x-csrf-token"]
+    asked = {"name": "people.csv"}
+    for wrong in ({}, {"csrf": "wrong"}, {"csrf": ""}):
+        assert inside.post("/data/choose", data={**wrong, **asked}).status_code == 403
+    by_address = inside.post(f"/data/choose?csrf={inside.keys.csrf}", data=asked)
+    assert by_address.status_code == 403
+    assert inside.studio.session.table is None
+    right = inside.post(
+        "/data/choose", data={"version": "", "csrf": inside.keys.csrf, **asked},
+        follow_redirects=False,
+    )  # fmt: skip
+    assert right.status_code == 303
+    assert inside.studio.session.table is not None
+
+
 def test_a_cookie_of_another_studio_is_none(client):
     client.cookies.set(f"shoal-studio-{PORT}", "guessed")
     assert client.get("/data").status_code == 403

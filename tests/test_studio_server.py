@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ pytest.importorskip("httpx")
 import httpx
 
 from command import SECRET, people
+from shoal.errors import OutputError
 from shoal.studio.jobs import Jobs
 from shoal.studio.session import FOLDER, Session, write_json
 from studio import SOURCE, Running, running, wait_for
@@ -30,7 +32,7 @@ def folder(tmp_path):
 
 def client_for(studio: Running):
     """A client of another process, which came in by the address that was printed."""
-    client = httpx.Client(base_url=f"http://127.0.0.1:{studio.port}", timeout=30)
+    client = httpx.Client(base_url=studio.base, timeout=30)
     page = client.get(studio.address, follow_redirects=True)
     token = page.text.split('data-csrf="')[1].split('"')[0]
     client.headers.update({"origin": f"http://127.0.0.1:{studio.port}", "x-csrf-token": token})
@@ -60,9 +62,19 @@ def test_nothing_of_the_table_is_printed_and_ctrl_c_deletes_all(folder):
         assert not (folder / FOLDER).exists()
 
 
-@pytest.mark.parametrize(("how", "more"), [(signal.SIGTERM, ()), (signal.SIGINT, ("--keep",))])
-def test_what_is_kept_goes_on(folder, how, more):
-    with running(folder, "people.csv", *more) as studio:
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
+def test_however_it_is_ended_it_deletes_all(folder, how):
+    with running(folder, "people.csv") as studio:
+        client = client_for(studio)
+        client.post("/data/upload", content=b"a,b\n1,2\n", headers={"x-file-name": "u.csv"})
+        assert (folder / FOLDER / "uploads" / "u.csv").exists()
+        assert "everything was deleted" in studio.end(how)
+        assert not (folder / FOLDER).exists()
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_what_is_kept_goes_on(folder, how):
+    with running(folder, "people.csv", "--keep") as studio:
         client = client_for(studio)
         wait_for(lambda: "The first rows" in client.get("/data").text)
         client.post("/protection", data={"k": "4"})
@@ -72,17 +84,48 @@ def test_what_is_kept_goes_on(folder, how, more):
     assert again.look is not None
 
 
-def test_it_ends_by_itself_where_nobody_comes(folder):
+@pytest.mark.parametrize("keep", [False, True])
+def test_it_ends_by_itself_where_nobody_comes(folder, keep):
     script = (
         "from pathlib import Path; from shoal.studio.serve import serve\n"
-        "print(serve(Path(), idle=0.5, open_browser=False, say=lambda address: None))"
+        f"print(serve(Path(), idle=0.5, open_browser=False, keep={keep}, say=lambda a: None))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, timeout=60,
         env={"PYTHONPATH": str(SOURCE)}, check=True,
     )  # fmt: skip
-    assert done.stdout.strip() == "False"  # nothing was deleted
-    assert (folder / FOLDER).is_dir()
+    assert done.stdout.strip() == str(not keep)  # whether it was deleted
+    assert (folder / FOLDER).is_dir() == keep
+
+
+@LINUX
+def test_the_secret_is_on_no_command_line(folder):
+    told = folder / "told.txt"
+    script = folder / "browser.sh"
+    script.write_text(
+        f"#!/bin/sh\ntr '\\0' ' ' < /proc/$$/cmdline > {told}.new\nmv {told}.new {told}\n"
+    )
+    script.chmod(0o700)
+    with running(folder, opened=f"{script} %s") as studio:
+        line = wait_for(lambda: told.exists() and told.read_text())
+        token = studio.address.rpartition("=")[2]
+        opener = folder / FOLDER / "open.html"
+        assert opener.as_uri() in line
+        assert token not in line
+        assert studio.base.rpartition("/")[2] not in line
+        assert stat.S_IMODE(opener.stat().st_mode) == 0o600
+        assert studio.address in opener.read_text()
+        client_for(studio)
+        assert not opener.exists()
+
+
+def test_what_cannot_be_deleted_is_said(tmp_path, monkeypatch):
+    session = Session(tmp_path)
+    monkeypatch.setattr("shutil.rmtree", lambda *_, **__: None)
+    with pytest.raises(OutputError, match="could not be deleted"):
+        session.delete()
+    with pytest.raises(OutputError, match="could not be deleted"):
+        session.start_anew()
 
 
 def test_half_a_release_is_none(folder):

@@ -10,10 +10,11 @@ from shoal.engines import get_engine
 from shoal.engines.base import Engine
 from shoal.engines.choosing import chosen
 from shoal.errors import ShoalWarning
+from shoal.io.paths import check_targets, manifest_path, record_path
 from shoal.plan import Plan
 from shoal.policy import Policy
 from shoal.progress import Progress, reporting
-from shoal.release import Release
+from shoal.release import Release, files_asked_with
 from shoal.watching import in_notebook, watched
 
 __all__ = ["anonymize", "carry_out"]
@@ -57,13 +58,21 @@ def anonymize(
     """
     plan = Plan.of(Policy.of(policy, settings))  # what is wrong with it is said before the work
     target = None if out is None else Path(out)
+    if target is not None:
+        source = Path(data) if isinstance(data, str | Path) else None
+        asked_with = files_asked_with(plan.policy)
+        check_targets(source, target, manifest_path(target), record_path(target), asked_with)
     if callable(progress):
         release = carry_out(plan, data, progress, target=target, stacklevel=3)
     else:
         with watched(quiet=not (in_notebook() if progress is None else progress)) as report:
             release = carry_out(plan, data, report, target=target, stacklevel=3)
     if target is not None:
-        release.write(target)
+        try:
+            release.write(target)
+        except BaseException:
+            release.close()
+            raise
     return release
 
 

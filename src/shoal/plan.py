@@ -21,7 +21,7 @@ from shoal.methods import default_for, get_method, methods_where
 from shoal.methods.base import QI_ONLY, Method, Options
 from shoal.models import Model, View, models_of, needs_sensitive, views_of
 from shoal.policy import SEED_BITS, Policy
-from shoal.treatments import treatments
+from shoal.treatments import means_of, treatments
 
 __all__ = ["Plan", "drawn_seed", "seed_of"]
 
@@ -123,6 +123,8 @@ def _resolved(policy: Policy, left_open: tuple[str, ...], seed: int) -> Plan:
     method, options = _method(known, models)
     _refuse_exempt(known, models, method)
     _refuse_micro(known, models, method)
+    if "k" in left_open:
+        _refuse_quantiles(policy)
     recoding = known.recoding or method.recodings[0]
     if policy.round and recoding == "suppress":
         able = "generalise" in method.recodings
@@ -160,9 +162,7 @@ def _refuse_exempt(policy: Policy, models: Sequence[Model], method: Method[Any])
 
 def _refuse_micro(policy: Policy, models: Sequence[Model], method: Method[Any]) -> None:
     """Means over records of a class: not of values that models count, nor where no class is."""
-    averaged = [
-        name for name, texts in policy.treat.items() if treatments(texts)[-1].how == "micro"
-    ]
+    averaged = list(means_of(policy))
     counted = [name for name in averaged if name in policy.sensitive]
     if counted and needs_sensitive(models):
         raise PolicyError(
@@ -175,6 +175,17 @@ def _refuse_micro(policy: Policy, models: Sequence[Model], method: Method[Any]) 
             f"treat of {averaged[0]!r}: micro works inside classes, and method anatomy publishes "
             "exact quasi-identifiers; round it, or choose another method"
         )
+
+
+def _refuse_quantiles(policy: Policy) -> None:
+    """At the end of a column k stand together: treated before k is found, they could be fewer."""
+    for name, texts in policy.treat.items():
+        for one in treatments(texts):
+            if one.how in {"top", "bottom"} and one.share:
+                raise PolicyError(
+                    f"treat of {name!r}: {one} gives k records or more one value, and max_loss "
+                    f"finds k later; give k, or a value ({one.how}:VALUE)"
+                )
 
 
 def _method(policy: Policy, models: Sequence[Model]) -> tuple[Method[Any], Options]:

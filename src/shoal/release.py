@@ -140,7 +140,7 @@ class Release:
     exposed: tuple[str, ...] = ()
     """What plain columns give away, counted in what is published."""
     unprotected: tuple[str, ...] = ()
-    """Sensitive columns that no model is about, with what the release tells of them."""
+    """Sensitive columns that no model is about, and columns of means that some classes lack."""
     exposed_in_input: tuple[str, ...] = ()
     """The same, counted in the input before the work: not to be published."""
     risk_before: Mapping[str, float] = field(default_factory=dict)

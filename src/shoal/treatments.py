@@ -21,7 +21,17 @@ from shoal.errors import did_you_mean
 if TYPE_CHECKING:
     from shoal.policy import Policy
 
-__all__ = ["FORMS", "HOW", "Treatment", "check_treated", "listed", "treatment", "treatments"]
+__all__ = [
+    "FORMS",
+    "HOW",
+    "Treatment",
+    "check_treated",
+    "fewest_at_end",
+    "listed",
+    "means_of",
+    "treatment",
+    "treatments",
+]
 
 HOW = ("noise", "round", "bottom", "top", "micro")
 """In the order in which they are applied."""
@@ -32,6 +42,10 @@ FORMS = {
     "top": "top:VALUE or top:99%",
     "micro": "micro:RECORDS",
 }
+LEAST_STEP, LARGEST_STEP = Fraction(1, 10**18), Fraction(10**18)
+"""Steps and deviations: beyond these a column would not change, or nothing of it would be left."""
+LARGEST_VALUE = 10**38
+MOST_RECORDS = 10**9
 NUMBER = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d{1,2})?)\s*(%?)", re.IGNORECASE)
 
 
@@ -75,18 +89,20 @@ def treatment(text: str) -> Treatment:
 
 def _fits(how: str, amount: Fraction, share: bool) -> bool:
     if how in {"top", "bottom"}:
-        return not share or 0 < amount < 1
+        return 0 < amount < 1 if share else abs(amount) <= LARGEST_VALUE
     if how == "micro":
-        return not share and amount.denominator == 1 and amount >= 2
-    return amount > 0 and not (share and how == "round")
+        return not share and amount.denominator == 1 and 2 <= amount <= MOST_RECORDS
+    return LEAST_STEP <= amount <= LARGEST_STEP and not (share and how == "round")
 
 
 def _reason(how: str, share: bool) -> str:
     if how == "micro":
-        return ": a whole number of records, 2 or more"
+        return ": a whole number of records, 2 or more (and at most 1e9)"
     if how in {"top", "bottom"}:
-        return ": a share between 0% and 100%"
-    return ": a share has no step" if share and how == "round" else ": more than 0"
+        return ": a share between 0% and 100%" if share else ": between -1e38 and 1e38"
+    if share and how == "round":
+        return ": a share has no step"
+    return ": more than 0, at least 1e-18 and at most 1e18"
 
 
 def treatments(texts: Iterable[str]) -> tuple[Treatment, ...]:
@@ -135,6 +151,21 @@ def check_treated(policy: Policy) -> None:
                 f"treat of {name!r}: its exempt values may be no more what they were; "
                 "leave out one of the two"
             )
+
+
+def fewest_at_end(policy: Policy) -> int:
+    """How many carry a top or bottom code by quantile, however small the share asked for.
+
+    The code is the value of one of them. Two at least; k where the policy asks for it.
+    """
+    asked = (policy.k, *(reader.k for reader in policy.reader.values()))
+    return max(2, *(k or 0 for k in asked))
+
+
+def means_of(policy: Policy) -> dict[str, int]:
+    """Columns that are published as means, and of how many records at least."""
+    last = {name: treatments(texts)[-1] for name, texts in policy.treat.items()}
+    return {name: int(one.amount) for name, one in last.items() if one.how == "micro"}
 
 
 def of_columns(treat: Mapping[str, Sequence[str]]) -> dict[str, tuple[Treatment, ...]]:

@@ -12,7 +12,7 @@ from shoal.attacks.boosting import boosted
 from shoal.attacks.definetti import learnt
 from shoal.attacks.rates import Found, Skipped
 from shoal.attacks.scene import Scene
-from shoal.attacks.secret import Secret, secrets_of
+from shoal.attacks.secret import Secret, secrets_of, unguessed
 
 __all__ = ["inference"]
 
@@ -23,6 +23,7 @@ def inference(scene: Scene) -> Iterator[Found | Skipped]:
     Right as well for people who are not in the release as far as the value follows from the
     quasi-identifiers: that is what a release is for. Only the rest is about somebody.
     """
+    yield from unguessed(scene)
     for secret in secrets_of(scene):
         yield majority(secret)
         yield learnt(secret)

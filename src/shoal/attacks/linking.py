@@ -10,13 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from shoal.attacks.rates import Found, Rate
+from shoal.attacks.rates import Found, Rate, Skipped
 from shoal.attacks.scene import People, Scene
 
 __all__ = ["linking", "membership", "singling_out"]
 
-SAME_SIZE = 0.1
-"""Up to this share the sizes of original and control count as the same."""
+MOST_TOLERATED = 0.2
+"""Linking more people than one in five is flagged whatever was promised: the weakest threshold
+in use asks for classes of five."""
 NOISE = 0.1
 """Share of the cells in which an attacker with noisy knowledge has somebody else's value."""
 MOST_SETS = 60
@@ -27,8 +28,9 @@ def linking(scene: Scene, size: int = 2, seed: int = 0) -> Iterator[Found]:
     """An attacker who knows all quasi-identifiers, some, or some wrongly, links a person.
 
     He takes any of the c records that the person can be: right with a chance of 1/c, as the
-    person's own record is one of them. Against people who are not in the release the same
-    claim, "this one is he", is made with the same confidence, and is always wrong.
+    person's own record is one of them. Of people who are not in the release the same claim,
+    "this one is he", is always wrong: the control is 0. A release with classes of k promises
+    no more than 1/k; what stays within that, and within 1/5, is not flagged.
     """
     yield _linked(scene, scene.qi, "knows all")
     sets = [s for n in range(1, min(size, len(scene.qi) - 1) + 1)
@@ -50,25 +52,18 @@ def _linked_by_mistaken(scene: Scene, share: float, seed: int) -> Found:
     He takes any of the records that fit what he believes. The person's own record, any of
     those that fit the truth, is among them as far as it fits both.
     """
-    rates: list[Rate] = []
-    covered = 0.0
-    for people in scene.both:
-        wrong = people.mistaken(scene.qi, share, seed)
-        believed = list(zip(scene.qi, wrong, strict=True))
-        true = [(name, people.table.column(name)) for name in scene.qi]
-        fits = people.fitting(believed)
-        here = fits > 0
-        right = np.zeros(people.count)
-        right[here] = 1 / fits[here]
-        if not rates:
-            covered = float(here.mean())
-            own = people.candidates(scene.qi)
-            both = people.fitting([*true, *believed])
-            right[here] *= both[here] / np.maximum(own[here], 1)
-        rates.append(Rate(float(right.sum()), people.count))
-    control = rates[1] if len(rates) > 1 else None
-    about = f"knows all, {share:.0%} of it wrongly"
-    return Found("linking", about, rates[0], control, 1 / scene.records, covered)
+    people = scene.original
+    wrong = people.mistaken(scene.qi, share, seed)
+    believed = list(zip(scene.qi, wrong, strict=True))
+    true = [(name, people.table.column(name)) for name in scene.qi]
+    fits = people.fitting(believed)
+    here = fits > 0
+    right = np.zeros(people.count)
+    own = people.candidates(scene.qi)
+    both = people.fitting([*true, *believed])
+    right[here] = both[here] / fits[here] / np.maximum(own[here], 1)
+    rate = Rate(float(right.sum()), people.count)
+    return _found(scene, f"knows all, {share:.0%} of it wrongly", rate, float(here.mean()))
 
 
 def _linked_by_order(scene: Scene) -> Found | None:
@@ -94,8 +89,7 @@ def _linked_by_order(scene: Scene) -> Found | None:
     told = len(set(zip(*(subject.table.column(name).to_pylist() for name in same), strict=True)))
     in_order = bool(fits.all()) and told > 1 and not _sorted_anyway(scene, same)
     right = float(people.count) if in_order else 1.0  # one at random
-    rate = Rate(right, people.count)
-    return Found("linking", "knows the order of the rows", rate, None, 1 / scene.records, 1.0)
+    return _found(scene, "knows the order of the rows", Rate(right, people.count), 1.0)
 
 
 def _sorted_anyway(scene: Scene, same: Sequence[str]) -> bool:
@@ -117,26 +111,27 @@ def _ranks(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _linked(scene: Scene, names: Sequence[str], about: str) -> Found:
-    rates = [_confidence(people, names) for people in scene.both]
     candidates = scene.original.candidates(names)
-    covered = np.count_nonzero(candidates) / max(1, scene.original.count)
-    control = rates[1] if len(rates) > 1 else None
-    return Found("linking", about, rates[0], control, 1 / scene.records, float(covered))
-
-
-def _confidence(people: People, names: Sequence[str]) -> Rate:
-    candidates = people.candidates(names)
     there = candidates[candidates > 0]
-    return Rate(float((1 / there).sum()), people.count)
+    rate = Rate(float((1 / there).sum()), scene.original.count)
+    return _found(scene, about, rate, len(there) / max(1, scene.original.count))
 
 
-def membership(scene: Scene) -> Iterator[Found]:
+def _found(scene: Scene, about: str, rate: Rate, covered: float) -> Found:
+    """With the control: whoever is not in the release is none of its records, ever."""
+    control = None if scene.control is None else Rate(0, scene.control.count)
+    tolerated = min(1 / scene.promised, MOST_TOLERATED) if scene.promised > 1 else 0.0
+    return Found("linking", about, rate, control, 1 / scene.records, covered, tolerated)
+
+
+def membership(scene: Scene) -> Iterator[Found | Skipped]:
     """Is somebody in the table? He is said to be if he fits a class.
 
     Tried on as many people in the release as not: guessing is right in half of the cases.
     Without people who are not in it there is nothing to tell apart.
     """
     if scene.control is None:
+        yield Skipped("membership", "needs a control: people who are not in the release")
         return
     inside, outside = (p.candidates(scene.qi) > 0 for p in (scene.original, scene.control))
     right = float(inside.mean() + 1 - outside.mean()) / 2
@@ -163,13 +158,11 @@ def _at_ends(people: People, qi: Sequence[str]) -> NDArray[np.int64]:
 
 
 def _isolated(scene: Scene, about: str, heads: Callable[[People], NDArray[np.int64]]) -> Found:
-    """How many of the predicates hold for one person, of the original and of the control.
+    """How many of the predicates hold for exactly one person of the original.
 
-    How often a predicate holds for exactly one depends on how many people there are: a
-    control of another size than the original would be compared in vain, and is left out.
+    There is no control: whom a predicate holds for among others says nothing of whether it
+    isolates somebody here. What predicates isolate that do not know the data is the baseline.
     """
-    alike = [p for p in scene.both if abs(p.count / scene.original.count - 1) <= SAME_SIZE]
-    counts = [heads(people) for people in alike]
-    rates = [Rate(int(np.count_nonzero(c == 1)), len(c)) for c in counts]
-    control = rates[1] if len(rates) > 1 else None
-    return Found("singling out", about, rates[0], control, float(np.exp(-1)), 1.0)
+    counts = heads(scene.original)
+    rate = Rate(int(np.count_nonzero(counts == 1)), len(counts))
+    return Found("singling out", about, rate, None, float(np.exp(-1)), 1.0)

@@ -63,6 +63,8 @@ class Found:
     """What guessing without the release achieves."""
     coverage: float
     """Share of the people for whom the attack says anything at all."""
+    promised: float = 0.0
+    """What the promises of the release allow of this attack; 0 where they allow nothing."""
     without: Rate | None = None
     """The same against people of the release by who has not seen their classes, if tried."""
 
@@ -81,6 +83,8 @@ class Found:
             return "nobody was attacked"
         if self.main.share <= self.baseline:
             return "no better than guessing without the release"
+        if self.main.share <= self.promised:
+            return f"no more than was promised ({self.promised:.3g})"
         if self.control is not None and self.main.interval[0] <= self.control.interval[1]:
             return "people who are not in the release fare as badly"
         if (
@@ -93,11 +97,17 @@ class Found:
 
     @property
     def flagged(self) -> bool:
-        """Whether the attack beats guessing and, where there is one, the control, for certain.
+        """Whether the attack beats guessing, the promises and, if there is one, the control.
 
         For certain: by intervals that do not meet.
         """
-        return not self.meaningless and self.main.interval[0] > self.baseline
+        least = max(self.baseline, self.promised)
+        return not self.meaningless and self.main.interval[0] > least
+
+    @property
+    def beats_guessing(self) -> bool:
+        """Whether it is right more often than guessing without the release, for certain."""
+        return bool(self.main.of) and self.main.interval[0] > self.baseline
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -109,6 +119,7 @@ class Found:
             "control": None if self.control is None else self.control.to_dict(),
             **({} if self.without is None else {"without_target": self.without.to_dict()}),
             "baseline": round(self.baseline, 6),
+            **({"promised": round(self.promised, 6)} if self.promised else {}),
             "coverage": round(self.coverage, 6),
             "risk": None if risk is None else round(risk, 6),
             "flagged": self.flagged,

@@ -62,8 +62,13 @@ class Attacked:
 
     @property
     def ok(self) -> bool:
-        """Whether no attack is flagged."""
-        return not any(found.flagged for found in self.found)
+        """Whether something was tried, and no attack is flagged."""
+        return self.anything and not any(found.flagged for found in self.found)
+
+    @property
+    def anything(self) -> bool:
+        """Whether anything was tried on anybody."""
+        return any(found.main.of for found in self.found)
 
     def __bool__(self) -> bool:
         return self.ok
@@ -85,6 +90,7 @@ class Attacked:
         verdict = f"{flagged} of {len(self.found)} attacks are flagged" if flagged else (
             f"none of {len(self.found)} attacks is flagged"
         )  # fmt: skip
+        verdict = verdict if self.anything else "nothing was tried"
         lines = [f"{self.name}: {verdict}", *(f"  {found}" for found in self.found)]
         lines += [f"  {skipped}" for skipped in self.skipped]
         if self.control is None:

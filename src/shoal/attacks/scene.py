@@ -18,11 +18,16 @@ from shoal.policy import Policy
 from shoal.release import Release
 from shoal.risks.places import Places, placed, placed_columns
 from shoal.risks.subject import Subject, subject_of, table_of
+from shoal.verification.chances import promised_class
 
 __all__ = ["People", "Scene", "scene_of"]
 
 SAME_PEOPLE = 0.5
 """A control of which more than this share is in the original to the last cell is no control."""
+SAME_VALUES = 0.02
+"""Nor is one of which so much more than by chance has the values of people of the original."""
+DEALS, SURE = 20, 6.0
+"""How often people are dealt anew to see what chance does, and how many deviations are none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +89,8 @@ class Scene:
     """Further releases that the attacker holds."""
     policy: Policy | None = None
     """How the release was made, where that is known: to make it again."""
+    promised: int = 1
+    """The fewest in a class that the release promises."""
 
     @property
     def qi(self) -> tuple[str, ...]:
@@ -129,10 +136,13 @@ def scene_of(
     if control is not None:
         second = _people(subject, table_of(control, missing, "control"), "control")
         _check_apart(first.table, second.table)
+        _check_no_copies(first.table, second.table, (*subject.qi, *subject.sensitive))
     _check_original(subject, first)
     further = tuple(_further(other, first, policy) for other in others)
     made_by = _made_by(release, policy)
-    return Scene(subject, first, second, (release, *others), further, made_by)
+    told = subject.source.promised or policy
+    given = (release, *others)
+    return Scene(subject, first, second, given, further, made_by, promised_class(told))
 
 
 def _made_by(release: Any, policy: Policy) -> Policy | None:
@@ -182,12 +192,7 @@ def _as_texts(table: pa.Table, names: Sequence[str]) -> pa.Table:
 def _check_apart(original: pa.Table, control: pa.Table) -> None:
     """Rows that are unique in both tables and equal to the last cell are the same people."""
     shared = [name for name in control.column_names if name in original.column_names]
-    both = pa.concat_tables([_as_texts(t, shared) for t in (original, control)])
-    columns = [distinct_values(both.column(name), ()) for name in shared]
-    keys = [(column.codes + 1, len(column.values) + 1) for column in columns]
-    ids, count = class_ids(keys, both.num_rows)
-    here = np.bincount(ids[: original.num_rows], minlength=count)
-    there = np.bincount(ids[original.num_rows :], minlength=count)
+    here, there = _counted(original, control, shared)
     alone = int(np.count_nonzero(there == 1))
     same = int(np.count_nonzero((there == 1) & (here == 1)))
     if same > SAME_PEOPLE * max(alone, 1):
@@ -195,3 +200,46 @@ def _check_apart(original: pa.Table, control: pa.Table) -> None:
             f"control: {same:,} of its records are in the original to the last cell; "
             "expected people who are not in the release"
         )
+
+
+def _check_no_copies(original: pa.Table, control: pa.Table, wanted: Sequence[str]) -> None:
+    """Refuse a control that is like the original, in what attacks use, as only copies are.
+
+    By chance, too, some people of the one have the values of somebody of the other: as many
+    as if all of them had been dealt anew. Copies, also of a part, and also several times, are
+    in both more often than that.
+    """
+    names = [n for n in wanted if n in original.column_names and n in control.column_names]
+    here, there = _counted(original, control, names)
+    found = int(np.minimum(here, there).sum())
+    rng = np.random.default_rng(0)
+    everybody = np.repeat(np.arange(len(here)), here + there)
+    dealt = np.array([
+        _shared(rng.permutation(everybody), original.num_rows, len(here)) for _ in range(DEALS)
+    ])  # fmt: skip
+    excess, noise = found - dealt.mean(), max(float(dealt.std(ddof=1)), 1.0)
+    if excess > SURE * noise and excess > SAME_VALUES * min(original.num_rows, control.num_rows):
+        raise InputError(
+            f"control: {found:,} of its records have the values of records of the original, and "
+            f"by chance about {round(dealt.mean()):,} would: these seem to be the same people; "
+            "expected people who are not in the release"
+        )
+
+
+def _shared(dealt: NDArray[Any], first: int, count: int) -> int:
+    """How many of one part can be paired with equals of the other."""
+    parts = (np.bincount(part, minlength=count) for part in (dealt[:first], dealt[first:]))
+    return int(np.minimum(*parts).sum())
+
+
+def _counted(
+    original: pa.Table, control: pa.Table, names: Sequence[str]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How often each combination of values is in the one table and in the other."""
+    both = pa.concat_tables([_as_texts(t, names) for t in (original, control)])
+    columns = [distinct_values(both.column(name), ()) for name in names]
+    keys = [(column.codes + 1, len(column.values) + 1) for column in columns]
+    ids, count = class_ids(keys, both.num_rows)
+    here = np.bincount(ids[: original.num_rows], minlength=count)
+    there = np.bincount(ids[original.num_rows :], minlength=count)
+    return here, there

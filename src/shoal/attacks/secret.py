@@ -10,12 +10,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from shoal.attacks.rates import Found, Rate
+from shoal.attacks.rates import Found, Rate, Skipped
 from shoal.attacks.scene import People, Scene
 from shoal.encoding.values import distinct_values
 from shoal.risks.subject import Subject
 
-__all__ = ["MOST_VALUES", "Secret", "codes_among", "counts_by_class", "nearest_among", "secrets_of"]
+__all__ = [
+    "MOST_VALUES",
+    "Secret",
+    "codes_among",
+    "counts_by_class",
+    "nearest_among",
+    "secrets_of",
+    "unguessed",
+]
 
 MOST_VALUES = 200
 """Columns with more values are not guessed value by value."""
@@ -73,11 +81,27 @@ class Secret:
 def secrets_of(scene: Scene) -> Iterator[Secret]:
     """The sensitive columns that are known of everybody and have few enough values."""
     for name in scene.subject.sensitive:
-        if any(name not in people.table.column_names for people in scene.both):
-            continue
-        texts, counts = counts_by_class(scene.subject, name)
-        if 0 < len(texts) <= MOST_VALUES:
-            yield Secret(scene, name, texts, counts)
+        if not why_not(scene, name):
+            yield Secret(scene, name, *counts_by_class(scene.subject, name))
+
+
+def unguessed(scene: Scene) -> Iterator[Skipped]:
+    """What is not guessed, and why."""
+    if not scene.subject.sensitive:
+        yield Skipped("inference", "the release has no sensitive column")
+    for name in scene.subject.sensitive:
+        if reason := why_not(scene, name):
+            yield Skipped(f"inference ({name})", reason)
+
+
+def why_not(scene: Scene, name: str) -> str:
+    """Why a sensitive column is not guessed; empty if it is."""
+    if any(name not in people.table.column_names for people in scene.both):
+        return "original or control lack the column"
+    values = len(scene.subject.distinct(name).values)
+    if not values:
+        return "the release has no value there"
+    return f"more than {MOST_VALUES} values" if values > MOST_VALUES else ""
 
 
 def counts_by_class(subject: Subject, name: str) -> tuple[tuple[str, ...], NDArray[np.float64]]:

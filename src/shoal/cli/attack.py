@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from shoal.attacks import Attacked
 
 
+NOTHING_TRIED = 5
+
+
 class _Attack(click.Group):
     """``shoal attack RELEASE`` is ``shoal attack release RELEASE``."""
 
@@ -36,7 +39,7 @@ def attack() -> None:
     somebody in the table?). By name, or with "--attacks all", also those of
     whoever knows the method or holds more: composition (several releases),
     downcoding (values made finer), replay and minimality (the method run
-    again). Exit code 1 if one is flagged.
+    again). Exit code 1 if one is flagged, 5 if nothing could be tried.
     """
 
 
@@ -106,4 +109,4 @@ def _say(found: Attacked, quiet: bool, as_json: bool) -> None:
     elif not quiet:
         click.echo(repr(found))
     if not found.ok:
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(1 if found.anything else NOTHING_TRIED)

@@ -13,13 +13,13 @@ from shoal.errors import InputError, OutputError
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port. [a free one]")
 @click.option("--no-open", is_flag=True, help="Print the address; open no browser.")
-@click.option("--keep", is_flag=True, help="Keep the session at the end; else Ctrl-C deletes it.")
+@click.option("--keep", is_flag=True, help="Keep the session at the end; else it is deleted.")
 def studio(file: Path | None, port: int, no_open: bool, keep: bool) -> None:
     """From a file to a verified release, step by step, on a page that only you can open.
 
     Listens on 127.0.0.1 alone. Tables are taken from the folder of FILE, or the one you are
-    in, or uploaded; what is made lies in .shoal-studio there, for nobody else to read, until
-    Ctrl-C deletes it.
+    in, or uploaded; what is made lies in .shoal-studio there, for nobody else to read, and is
+    deleted at the end: by Ctrl-C, with the terminal, or after an hour without a visit.
 
     \b
     shoal studio people.csv

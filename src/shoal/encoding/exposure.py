@@ -13,7 +13,7 @@ that were dropped.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -23,10 +23,11 @@ from shoal.encoding.classes import class_ids, class_sizes, first_of_each
 from shoal.encoding.table import EncodedTable
 from shoal.encoding.values import distinct_values
 from shoal.policy import Policy
+from shoal.treatments import means_of
 
 __all__ = [
-    "exposed", "exposed_in_release", "known_by_class", "nearly_a_key", "shared_by_few", "told",
-    "unprotected",
+    "SAMPLE", "exposed", "exposed_in_release", "guessed", "keyed", "known_by_class", "lines_of",
+    "share_told", "told", "unprotected",
 ]  # fmt: skip
 
 Keyed = tuple[NDArray[np.int32], int]
@@ -45,7 +46,7 @@ SAMPLE = 20_000
 def exposed(source: pa.Table, table: EncodedTable, policy: Policy, k: int) -> list[str]:
     """One line for each way in which plain columns give people away; no cells."""
     here = set(source.column_names)  # a comparison of methods leaves plain columns out
-    plain = {name: _keyed(source, name, policy) for name in policy.plain if name in here}
+    plain = {name: keyed(source, name, policy) for name in policy.plain if name in here}
     return list(_lines(plain, _others(table), table.n, k))
 
 
@@ -55,10 +56,10 @@ def exposed_in_release(published: pa.Table, qi: Sequence[str], policy: Policy, k
     Where sensitive values are published apart they are no column of it.
     """
     here = set(published.column_names)
-    plain = {name: _keyed(published, name, policy) for name in policy.plain if name in here}
+    plain = {name: keyed(published, name, policy) for name in policy.plain if name in here}
     roles = [("released quasi-identifier", name) for name in qi]
     roles += [("sensitive column", name) for name in policy.sensitive if name in here]
-    others = [(role, name, _keyed(published, name, policy)) for role, name in roles]
+    others = [(role, name, keyed(published, name, policy)) for role, name in roles]
     return list(_lines(plain, others, published.num_rows, k))
 
 
@@ -68,15 +69,36 @@ def unprotected(published: pa.Table, qi: Sequence[str], policy: Policy) -> Itera
     Whoever finds the class of a person in which all have one value knows it, however
     many they are.
     """
-    ids, count = class_ids([_keyed(published, name, policy) for name in qi], published.num_rows)
+    ids, count = class_ids([keyed(published, name, policy) for name in qi], published.num_rows)
     sizes = np.bincount(ids, minlength=count)
     for name in policy.sensitive:
-        codes, size = _keyed(published, name, policy)
+        codes, size = keyed(published, name, policy)
         pairs, pair_count = class_ids([(ids, count), (codes, size)], published.num_rows)
         values = np.bincount(ids[first_of_each(pairs, pair_count)], minlength=count)
         known = int(sizes[values == 1].sum())
         if known:
             yield known_by_class(name, known, published.num_rows)
+
+
+def left_empty(published: pa.Table, qi: Sequence[str], policy: Policy) -> Iterator[str]:
+    """One line for each column of means that is empty in some classes.
+
+    Counted in the release: whether values were missing or made so is not told.
+    """
+    asked = {n: least for n, least in means_of(policy).items() if n in published.column_names}
+    if not asked:
+        return
+    ids, count = class_ids([keyed(published, name, policy) for name in qi], published.num_rows)
+    who = "records" if policy.person is None else "persons"
+    for name, least in asked.items():
+        known = np.asarray(published.column(name).is_valid())
+        empty = count - len(np.unique(ids[known]))
+        if empty:
+            yield (
+                f"treat of {name!r}: {empty:,} of {count:,} classes are published without a value, "
+                f"as fewer than {least} of their {who} have one; ask for smaller groups (micro), "
+                "larger classes (k), or leave the column out"
+            )
 
 
 def known_by_class(name: str, known: int, records: int) -> str:
@@ -87,24 +109,59 @@ def known_by_class(name: str, known: int, records: int) -> str:
     )
 
 
-def _keyed(source: pa.Table, name: str, policy: Policy) -> Keyed:
+def keyed(source: pa.Table, name: str, policy: Policy) -> Keyed:
+    """Codes of a column by its values; 0 is a missing one."""
     distinct = distinct_values(source.column(name), policy.missing)
     return distinct.codes + 1, len(distinct.values) + 1
 
 
 def _lines(plain: dict[str, Keyed], others: Sequence[Other], records: int, k: int) -> Iterator[str]:
-    for name, keyed in plain.items():
-        alone = _below(class_sizes([keyed], records), 2)
-        if (line := nearly_a_key(name, alone, records)) is not None:
+    return lines_of(
+        list(plain),
+        [(role, name) for role, name, _ in others],
+        records,
+        k,
+        lambda name: _below(class_sizes([plain[name]], records), 2),
+        lambda name, other: told(plain[name], others[other][2]),
+        lambda names, k: _below(class_sizes([plain[name] for name in names], records), k),
+    )
+
+
+def lines_of(
+    plain: Sequence[str],
+    others: Sequence[tuple[str, str]],
+    records: int,
+    k: int,
+    alone: Callable[[str], int],
+    tells: Callable[[str, int], float | None],
+    below: Callable[[Sequence[str], int], int],
+) -> Iterator[str]:
+    """What to say of plain columns, by whoever counts.
+
+    Parameters
+    ----------
+    plain, others
+        Names of plain columns; role and name of those that they may tell.
+    records, k
+        How many there are, and how many should share their values.
+    alone
+        How many records are alone with their value of a plain column.
+    tells
+        `told` of a plain column, about one of the others by its number.
+    below
+        How many records share their values of some columns with fewer than so many.
+    """
+    for name in plain:
+        if (line := nearly_a_key(name, alone(name), records)) is not None:
             yield line
             continue
-        for role, other, codes in others:
-            if (share := told(keyed, codes)) is not None:
+        for number, (role, other) in enumerate(others):
+            if (share := tells(name, number)) is not None:
                 yield (
                     f"plain column {name!r} tells {role} {other!r} of {_percent(share)} of the "
                     "records; drop it, or make it a quasi-identifier"
                 )
-    few = _below(class_sizes(plain.values(), records), k) if plain and k > 1 else 0
+    few = below(plain, k) if plain and k > 1 else 0
     if few:
         yield shared_by_few(list(plain), few, records, k)
 
@@ -144,13 +201,13 @@ def told(column: Keyed, other: Keyed) -> float | None:
     n = len(column[0])
     if n > 2 * SAMPLE:
         some = slice(None, None, n // SAMPLE)
-        few = _guessed((column[0][some], column[1]), (other[0][some], other[1]))
+        few = guessed((column[0][some], column[1]), (other[0][some], other[1]))
         if few is None:
             return None
-    return _guessed(column, other)
+    return guessed(column, other)
 
 
-def _guessed(column: Keyed, other: Keyed) -> float | None:
+def guessed(column: Keyed, other: Keyed) -> float | None:
     """How often the most frequent `other` value of a record's `column` value is right.
 
     Of values that occur more than once: the only record of its value tells nothing about
@@ -164,9 +221,13 @@ def _guessed(column: Keyed, other: Keyed) -> float | None:
     np.maximum.at(most, value_of_pair, np.bincount(pairs, minlength=count))
     repeated = sizes > 1
     looked_at, right = int(sizes[repeated].sum()), int(most[repeated].sum())
+    return share_told(right, looked_at, int(np.bincount(other[0]).max()) / n)
+
+
+def share_told(right: int, looked_at: int, blind: float) -> float | None:
+    """The share of guesses that are right; None if it is hardly more than blind ones get."""
     if not looked_at:
         return None
-    blind = int(np.bincount(other[0]).max()) / n
     share = right / looked_at
     return share if blind < 1 and share - blind >= DETERMINED * (1 - blind) else None
 

@@ -76,7 +76,7 @@ def _in_one_table(source: pa.Table, recoded: Sequence[RecodedColumn], policy: Po
                 )
             columns[published] = column
     qi = tuple(published for name in policy.qi for published in forms[name])
-    table = averaged(pa.table(columns), qi, policy)  # before rows are sorted by what they hold
+    table = averaged(pa.table(columns), qi, policy, source)  # before rows are sorted
     if policy.keep_order:
         rows = np.arange(source.num_rows, dtype=np.int64)
     else:

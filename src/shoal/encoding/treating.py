@@ -6,13 +6,14 @@ column, so that models, risk and attacks see what is published. Means of neighbo
 
 Values are exact (whole numbers and fractions). What is drawn comes from the secret seed,
 record by record in the order of what records hold: the same records give the same release,
-whatever order they come in. A treated column is written anew, all of it in one way, so that
-the form of a cell does not tell whether it was changed; what is missing is a null.
+whatever order they come in. Where persons are declared, equal values of one person get one
+draw: noise that is drawn again and again averages out. A treated column is written anew, all
+of it in one way, so that the form of a cell does not tell whether it was changed; what is
+missing is a null.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -23,6 +24,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.encoding.classes import class_ids
+from shoal.encoding.draws import Draws
 from shoal.encoding.row_order import order_by_content, ranks_of_column
 from shoal.encoding.values import amounts_of, distinct_values
 from shoal.errors import PolicyError
@@ -30,13 +32,17 @@ from shoal.kernels.treating import mdav_line
 from shoal.notation import written
 from shoal.policy import Policy
 from shoal.quantities import exact
-from shoal.treatments import Treatment, treatments
+from shoal.treatments import Treatment, fewest_at_end, means_of, treatments
 
 __all__ = ["Numbers", "at_end", "averaged", "numbers_in", "seen_before_groups", "treated"]
 
 Rows = NDArray[np.int64]
 EXACT_BITS = 50
 """Whole numbers up to 2 to this keep their last digit when a mean or noise is added."""
+NOISE_BITS = 53
+"""Whole numbers below 2 to this are exact as floats: noise and what it is added to stay there."""
+FARTHEST = 10
+"""No draw lies so many standard deviations away: the farthest of 53 bits is at 8.7."""
 MEAN_DIGITS = 2
 """Digits that a mean has more than the values it is of."""
 
@@ -67,38 +73,33 @@ def treated(table: pa.Table, policy: Policy, seed: int) -> pa.Table:
     }
     drawn = any(one.how == "noise" or one.random for steps in before.values() for one in steps)
     order = order_by_content(table) if drawn else None
+    persons = _persons(table, policy)
     changed = table
     for name, steps in before.items():
         numbers = numbers_in(table, name, policy)
         for one in steps:
-            numbers = _treated(numbers, one, name, _Draws(seed, name, one.how, order))
+            draws = Draws(seed, name, one, order)
+            if persons is not None and order is not None:
+                draws = draws.once_for(persons, numbers.codes)
+            ends = _Ends(name, fewest_at_end(policy), persons)
+            numbers = _treated(numbers, one, ends, draws)
         changed = _with(changed, name, numbers, policy)
     return changed
 
 
-class _Draws:
-    """Random words for the records of a column, in the order of what the records hold."""
+class _Ends(NamedTuple):
+    """Who must stand at the end of a column that is coded by quantile."""
 
-    def __init__(self, seed: int, name: str, how: str, order: Rows | None) -> None:
-        self.key = f"shoal treat\0{seed}\0{name}\0{how}".encode()
-        self.order = order
+    name: str
+    least: int
+    """So many records or, where they are declared, persons."""
+    persons: Rows | None
 
-    def words(self, kind: str) -> NDArray[np.uint64]:
-        """64 random bits a record. SHAKE: who knows the values of all others learns no draw."""
-        assert self.order is not None
-        stream = hashlib.shake_256(self.key + b"\0" + kind.encode()).digest(8 * len(self.order))
-        found = np.empty(len(self.order), dtype=np.uint64)
-        found[self.order] = np.frombuffer(stream, dtype="<u8")
-        return found
 
-    def shares(self, kind: str) -> NDArray[np.float64]:
-        """A number between 0 and 1 a record, neither of both."""
-        return ((self.words(kind) >> np.uint64(11)).astype(np.float64) + 0.5) / 2.0**53
-
-    def normal(self) -> NDArray[np.float64]:
-        """Standard normal numbers (Box and Muller)."""
-        radius = np.sqrt(-2.0 * np.log(self.shares("radius")))
-        return np.asarray(radius * np.cos(2.0 * np.pi * self.shares("angle")))
+def _persons(table: pa.Table, policy: Policy) -> Rows | None:
+    if policy.person is None or policy.person not in table.column_names:
+        return None
+    return distinct_values(table.column(policy.person), policy.missing).codes.astype(np.int64)
 
 
 def numbers_in(table: pa.Table, name: str, policy: Policy) -> Numbers:
@@ -119,14 +120,14 @@ def _ascending(values: list[Fraction | int], codes: Rows) -> Numbers:
     return Numbers(tuple(in_order), index[codes])
 
 
-def _treated(numbers: Numbers, one: Treatment, name: str, draws: _Draws) -> Numbers:
+def _treated(numbers: Numbers, one: Treatment, ends: _Ends, draws: Draws) -> Numbers:
     if not numbers.values:  # nothing but missing values
         return numbers
     if one.how == "noise":
-        return _noisy(numbers, one, name, draws)
+        return _noisy(numbers, one, ends.name, draws)
     if one.how == "round":
         return _rounded_by_chance(numbers, one, draws) if one.random else _rounded(numbers, one)
-    return _clipped(numbers, one)
+    return _clipped(numbers, one, ends)
 
 
 def _rounded(numbers: Numbers, one: Treatment) -> Numbers:
@@ -135,7 +136,7 @@ def _rounded(numbers: Numbers, one: Treatment) -> Numbers:
     return numbers.mapped(_plain(round(Fraction(value) / step) * step) for value in numbers.values)
 
 
-def _rounded_by_chance(numbers: Numbers, one: Treatment, draws: _Draws) -> Numbers:
+def _rounded_by_chance(numbers: Numbers, one: Treatment, draws: Draws) -> Numbers:
     """Up as often as the value lies above the multiple below it: the mean stays what it is."""
     step = one.amount
     below = [Fraction(value) // step for value in numbers.values]
@@ -149,38 +150,77 @@ def _rounded_by_chance(numbers: Numbers, one: Treatment, draws: _Draws) -> Numbe
     return _in_use(_ascending(both, codes))
 
 
-def _clipped(numbers: Numbers, one: Treatment) -> Numbers:
+def _clipped(numbers: Numbers, one: Treatment, ends: _Ends) -> Numbers:
     """Values beyond a value, or beyond a quantile, become it."""
     end = _plain(one.amount)
     if one.share:
-        end = _quantile(numbers, one)
+        end = _quantile(numbers, one, ends)
     nearer = min if one.how == "top" else max
     return numbers.mapped(nearer(value, end) for value in numbers.values)
 
 
-def _quantile(numbers: Numbers, one: Treatment) -> Fraction | int:
+def _quantile(numbers: Numbers, one: Treatment, ends: _Ends) -> Fraction | int:
     """The outermost value such that it and those beyond it make up the share asked for.
 
-    Whoever stands at the end then stands among so many, which can be counted in the release.
+    Whoever stands at the end then stands among so many, which can be counted in the release,
+    and never among fewer than k: the code is somebody's own value.
     """
     counts = numbers.counts
-    beyond = np.cumsum(counts[::-1])[::-1] if one.how == "top" else np.cumsum(counts)
-    enough = np.flatnonzero(beyond >= at_end(one, int(counts.sum())))
-    return numbers.values[int(enough[-1 if one.how == "top" else 0])]
+    enough = _beyond(one, counts) >= at_end(one, int(counts.sum()), ends.least)
+    if ends.persons is not None:
+        enough &= _beyond(one, _outermost(numbers, one, ends.persons)) >= ends.least
+    found = np.flatnonzero(enough)
+    if not len(found):
+        who = "records" if ends.persons is None else "persons"
+        raise PolicyError(
+            f"treat of {ends.name!r}: {one} gives {ends.least} {who} or more one value, and "
+            f"fewer have any; give a value ({one.how}:VALUE)"
+        )
+    return numbers.values[int(found[-1 if one.how == "top" else 0])]
 
 
-def at_end(one: Treatment, records: int) -> int:
+def _beyond(one: Treatment, counts: Rows) -> Rows:
+    """How many there are at each value and beyond it."""
+    return np.cumsum(counts[::-1])[::-1] if one.how == "top" else np.cumsum(counts)
+
+
+def _outermost(numbers: Numbers, one: Treatment, persons: Rows) -> Rows:
+    """How many persons have each value as their outermost."""
+    known = numbers.codes >= 0
+    codes = numbers.codes[known]
+    _, who = np.unique(persons[known], return_inverse=True)
+    last = np.full(int(who.max()) + 1, -1 if one.how == "top" else len(numbers.values))
+    (np.maximum if one.how == "top" else np.minimum).at(last, who, codes)
+    return np.bincount(last, minlength=len(numbers.values))
+
+
+def at_end(one: Treatment, records: int, least: int) -> int:
     """How many of so many records carry a top or bottom code by quantile, at least."""
     share = 1 - one.amount if one.how == "top" else one.amount
-    return max(1, -(-share.numerator * records // share.denominator))
+    return max(least, -(-share.numerator * records // share.denominator))
 
 
-def _noisy(numbers: Numbers, one: Treatment, name: str, draws: _Draws) -> Numbers:
-    """Normal noise, on the grid of the column's own digits."""
-    digits, grid = _on_grid(numbers)
+def _noisy(numbers: Numbers, one: Treatment, name: str, draws: Draws) -> Numbers:
+    """Normal noise, on the grid of the column's own digits, or of as many as have room for it.
+
+    Beyond 2^53 not every whole number can be drawn: the last digits of a value, or all of
+    them where sums do not fit either, would show through.
+    """
+    digits, _ = _on_grid(numbers)
     known = numbers.codes >= 0
-    present = grid[numbers.codes[known]]
-    deviation = float(one.amount) * (float(present.std()) if one.share else 10.0**digits)
+    scale = Fraction(1)
+    if one.share:
+        own = np.array([float(value) for value in numbers.values])[numbers.codes[known]]
+        scale = Fraction(float(own.std()))
+    largest = max(numbers.values[-1], -numbers.values[0])
+    while (FARTHEST * one.amount * scale + largest) * 10**digits >= 1 << NOISE_BITS:
+        if not digits:
+            raise PolicyError(
+                f"treat of {name!r}: {one} is too much noise to be drawn exactly; expected less"
+            )
+        digits -= 1
+    present = _units(numbers, digits)[numbers.codes[known]]
+    deviation = float(one.amount * scale * 10**digits)
     if deviation < 1:
         least = "a digit more" if digits else "1"
         raise PolicyError(
@@ -193,35 +233,43 @@ def _noisy(numbers: Numbers, one: Treatment, name: str, draws: _Draws) -> Number
     return Numbers(_off_grid(units, digits), codes)
 
 
-def averaged(table: pa.Table, qi: Sequence[str], policy: Policy) -> pa.Table:
+def averaged(table: pa.Table, qi: Sequence[str], policy: Policy, source: pa.Table) -> pa.Table:
     """A released table with means of neighbours inside its classes, where the policy asks.
 
     Which of several records with one value fall into which group is decided by all else that
-    is published of them.
+    is published of them, and by whose they are: the `source` says that, where persons are
+    declared.
     """
-    asked = {name: treatments(texts)[-1] for name, texts in policy.treat.items()}
-    asked = {n: one for n, one in asked.items() if one.how == "micro" and n in table.column_names}
+    asked = {n: least for n, least in means_of(policy).items() if n in table.column_names}
     if not asked:
         return table
+    persons = _persons(source, policy)
     classes, count = class_ids([ranks_of_column(table.column(n)) for n in qi], table.num_rows)
     place = np.empty(table.num_rows, dtype=np.int64)
-    place[order_by_content(table)] = np.arange(table.num_rows)
+    held = table
+    if persons is not None:  # else the order of rows could decide whose records make a mean
+        held = table.append_column("\0person", source.column(policy.person))
+    place[order_by_content(held)] = np.arange(table.num_rows)
     changed = table
-    for name, one in asked.items():
+    for name, least in asked.items():
         numbers = numbers_in(table, name, policy)
         if numbers.values:
-            numbers = _means(numbers, classes, count, place, int(one.amount))
+            numbers = _means(numbers, (classes, count), place, least, persons)
         changed = _with(changed, name, numbers, policy)
     return changed
 
 
 def seen_before_groups(policy: Policy) -> tuple[str, ...]:
     """Plain columns that no mean is taken of: what they tell can be said before the work."""
-    means = {name for name, texts in policy.treat.items() if treatments(texts)[-1].how == "micro"}
+    means = means_of(policy)
     return tuple(name for name in policy.plain if name not in means)
 
 
-def _means(numbers: Numbers, classes: Rows, count: int, place: Rows, least: int) -> Numbers:
+def _means(
+    numbers: Numbers, in_class: tuple[Rows, int], place: Rows, least: int, persons: Rows | None
+) -> Numbers:
+    """Means of `least` records or more; nothing where a class has fewer that are known."""
+    classes, count = in_class
     digits, grid = _on_grid(numbers)
     known = np.flatnonzero(numbers.codes >= 0)
     rows = known[np.lexsort((place[known], numbers.codes[known], classes[known]))]
@@ -229,17 +277,45 @@ def _means(numbers: Numbers, classes: Rows, count: int, place: Rows, least: int)
     values = grid[numbers.codes[rows]]
     group = np.empty(len(rows), dtype=np.int64)
     groups = mdav_line(values, offsets.astype(np.int64), least, group)
+    if persons is not None:
+        group, groups = _of_enough_persons(group, classes[rows], persons[rows], least)
+    codes = np.full(len(numbers.codes), -1, dtype=np.int64)
+    rows, values, group = rows[group >= 0], values[group >= 0], group[group >= 0]
+    if not len(rows):
+        return Numbers((), codes)
     sizes = np.bincount(group, minlength=groups)
     low = int(values.min())  # sums of differences stay small
+    if (int(values.max()) - low) * int(sizes.max()) >= 1 << 62:
+        raise PolicyError("treat: the numbers are too large for exact means; round them instead")
     sums = np.zeros(groups, dtype=np.int64)
     np.add.at(sums, group, values - low)
     finer = 10**MEAN_DIGITS
     whole, rest = np.divmod(sums, sizes)
     means = (whole + low) * finer + np.rint(rest * finer / sizes).astype(np.int64)
     units, of_group = np.unique(means, return_inverse=True)
-    codes = np.full(len(numbers.codes), -1, dtype=np.int64)
     codes[rows] = of_group[group]
     return Numbers(_off_grid(units, digits + MEAN_DIGITS), codes)
+
+
+def _of_enough_persons(group: Rows, classes: Rows, persons: Rows, least: int) -> tuple[Rows, int]:
+    """Groups of `least` persons or more, and how many groups there are.
+
+    Neighbours can all be records of one person. A class in which that leaves a group with too
+    few is one group; one that has too few altogether is none.
+    """
+    poor = np.unique(classes[persons_in(group, persons)[group] < least])
+    merged = np.where(np.isin(classes, poor), group.max() + 1 + classes, group)
+    merged = np.where(persons_in(merged, persons)[merged] < least, -1, merged)
+    merged[group < 0] = -1
+    used, number = np.unique(merged, return_inverse=True)
+    none = int(used[0] == -1)
+    return number - none, len(used) - none
+
+
+def persons_in(group: Rows, persons: Rows) -> Rows:
+    """How many persons each group has; of what is in no group (-1), the last says 0."""
+    found = np.unique(np.stack([group, persons]), axis=1)[0]
+    return np.append(np.bincount(found[found >= 0], minlength=int(group.max(initial=0)) + 1), 0)
 
 
 def _on_grid(numbers: Numbers) -> tuple[int, Rows]:
@@ -252,7 +328,11 @@ def _on_grid(numbers: Numbers) -> tuple[int, Rows]:
         digits += 1
     if largest >= 1 << EXACT_BITS:
         raise PolicyError("treat: numbers beyond 2^50 can be rounded, top and bottom coded only")
-    return digits, np.array([round(v * 10**digits) for v in numbers.values], dtype=np.int64)
+    return digits, _units(numbers, digits)
+
+
+def _units(numbers: Numbers, digits: int) -> Rows:
+    return np.array([round(v * 10**digits) for v in numbers.values], dtype=np.int64)
 
 
 def _off_grid(units: Rows, digits: int) -> tuple[Fraction | int, ...]:

@@ -17,7 +17,7 @@ from shoal.encoding.values import amounts_of, distinct_values
 from shoal.notation import written
 from shoal.policy import Policy
 
-__all__ = ["about_weights", "with_weights"]
+__all__ = ["about_weights", "what_weights_tell", "with_weights"]
 
 DIGITS = 2
 """Significant digits that are left of a rounded weight."""
@@ -59,7 +59,12 @@ def about_weights(table: pa.Table, policy: Policy) -> Iterator[str]:
         return
     distinct = distinct_values(table.column(name), policy.missing)
     sizes = np.bincount(distinct.codes + 1, minlength=1)
-    share = int((sizes == 1).sum()) / max(1, table.num_rows)
+    yield from what_weights_tell(int((sizes == 1).sum()), table.num_rows, policy)
+
+
+def what_weights_tell(alone: int, records: int, policy: Policy) -> Iterator[str]:
+    """What to say where so many records have a weight of their own."""
+    share, name = alone / max(1, records), policy.weight_column
     if share >= TELLING:
         less = 'weight_as = "drop"' if policy.weight_as == "round" else (
             'weight_as = "round" or "drop"'

@@ -103,7 +103,9 @@ def compare(
     engine = MemoryEngine(report)
     # Nobody keeps these releases: columns without a role are left out, unless `rest` says more.
     source, base = engine.settle(engine.read(data, base), base.override(rest=base.rest or "drop"))
-    encoded = engine.encode(engine.treat(source, base, seed_of(base)), base)
+    # One table for all: codes by quantile are shared by as many as the largest k asks for.
+    largest = base.override(k=max(found)) if (found := [one for one in ks if one]) else base
+    encoded = engine.encode(engine.treat(source, largest, seed_of(base)), base)
     table = encoded.table
     ls = [best_l(table.codebook) if one == "auto" else one for one in ls]
     report("queries", 0, 1)
@@ -146,7 +148,7 @@ def compare(
 
 def _without_plain_columns(encoded: Encoded, policy: Policy) -> Encoded:
     """Only what verification looks at: nobody keeps these releases."""
-    looked_at = {*policy.qi, *policy.sensitive}
+    looked_at = {*policy.qi, *policy.sensitive, policy.person}
     source = encoded.source.table
     names = [name for name in source.column_names if name in looked_at]
     return encoded._replace(source=encoded.source._replace(table=source.select(names)))

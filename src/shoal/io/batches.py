@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,47 +12,34 @@ import pyarrow.parquet
 from shoal.errors import InputError, twice
 from shoal.io.frames import normalised, to_arrow
 from shoal.io.header import UTF8, csv_header, known_encoding
+from shoal.io.paths import manifest_path
 from shoal.io.read import csv_batches, delimiter_of, file_format, read_table
+from shoal.io.several import is_several, named_files
 
-__all__ = ["Batches", "files_of", "is_several", "joined"]
+__all__ = ["Batches", "files_of", "joined"]
 
 BLOCK = 4 << 20
 """Bytes of a CSV file that are read at once."""
 ROWS = 1 << 17
 """Records of a batch, of any other source."""
-PATTERN = frozenset("*?[")
-
-
-def is_several(data: Any) -> bool:
-    """Whether data are named by a folder or a pattern, not by one file."""
-    if not isinstance(data, str | Path):
-        return False
-    return Path(data).is_dir() or (not Path(data).exists() and bool(PATTERN & set(str(data))))
 
 
 def files_of(data: str | Path) -> list[Path]:
-    """The files that a name stands for: itself, those of a folder, or of a pattern."""
-    path = Path(data)
-    if not is_several(data):
-        return [path]
-    named = (
-        path.iterdir() if path.is_dir() else map(Path, glob.glob(str(data)))  # noqa: PTH207
-    )
-    files = sorted(file for file in named if file.is_file() and _is_data(file))
+    """The files of microdata that a name stands for: itself, those of a folder, or of a pattern.
+
+    Releases among several are refused: their records would be released once more.
+    """
+    files = named_files(data)
     if not files:
-        what = "is a directory; expected a file, or" if path.is_dir() else "expected"
+        what = "is a directory; expected a file, or" if Path(data).is_dir() else "expected"
         raise InputError(f"{data}: {what} CSV or Parquet files in it")
+    for file in files if is_several(data) else ():
+        if manifest_path(file).exists():
+            raise InputError(
+                f"{file}: is a release, since its manifest lies beside it; move it out of the "
+                "input's folder, or name the input's files by a pattern"
+            )
     return files
-
-
-def _is_data(path: Path) -> bool:
-    """Not what systems put beside data: ``_SUCCESS``, ``.crc``, manifests and records."""
-    if path.name.startswith((".", "_")):
-        return False
-    try:
-        return file_format(path) in {"csv", "parquet"}
-    except InputError:
-        return False
 
 
 def joined(tables: Sequence[pa.Table], files: Sequence[Path]) -> pa.Table:

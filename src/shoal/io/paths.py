@@ -7,6 +7,7 @@ from pathlib import Path
 
 from shoal.errors import OutputError, PolicyError
 from shoal.io.read import file_format
+from shoal.io.several import named_files, would_be_read
 
 __all__ = ["check_not_kept", "check_targets", "manifest_path", "record_path", "sensitive_path"]
 
@@ -39,7 +40,8 @@ def check_targets(
 ) -> None:
     """Refuse targets that cannot or must not be written, before any work.
 
-    `kept` are files that the run was asked with, and what each is.
+    `source` is the input: a file, a folder or a pattern. `kept` are files that the run was
+    asked with, and what each is.
     """
     beside = {"manifest": manifest, **({"record": record} if record is not None else {})}
     try:
@@ -60,9 +62,15 @@ def check_not_kept(target: Path, kept: Mapping[Path, str]) -> None:
 
 
 def _check_targets(source: Path | None, target: Path, beside: dict[str, Path]) -> None:
-    if source is not None and _same_file(source, target):
+    files = [] if source is None else named_files(source)
+    if any(_same_file(file, target) for file in files):
         raise PolicyError(f"{target}: the output is the input; choose another name")
-    taken = [target] if source is None else [target, source]
+    if source is not None and would_be_read(target, source):
+        raise PolicyError(
+            f"{target}: lies among the files of the input {source}, and would be read as one of "
+            "them the next time; choose another folder"
+        )
+    taken = [target, *files]
     for what, path in beside.items():
         if any(_same_file(path, other) for other in taken):
             raise PolicyError(f"{path}: the {what} needs a file of its own")

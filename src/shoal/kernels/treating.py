@@ -18,14 +18,15 @@ def mdav_line(values, offsets, least, group):
     offsets
         Where classes begin, and the end of the last.
     least
-        Records of a group; a class with fewer is one group.
+        Records of a group; those of a class with fewer are in none.
     group
-        Written: the number of each record's group, counting up.
+        Written: the number of each record's group, counting up; -1 where it has none.
     """
     number = 0
     for c in range(len(offsets) - 1):
         low, high = offsets[c], offsets[c + 1]
-        if low == high:
+        if high - low < least:  # a mean of fewer would tell too much; of one, the value itself
+            group[low:high] = -1
             continue
         while high - low >= 3 * least:
             group[low : low + least] = number

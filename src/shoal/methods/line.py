@@ -22,6 +22,7 @@ from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.kernels.dp import best_offsets
 from shoal.kernels.line.nested import nested_groups
 from shoal.kernels.line.ranking import all_different
+from shoal.kernels.threads import ALONE, on_threads
 from shoal.methods.base import Options
 from shoal.methods.merging import merge_along
 from shoal.metrics.loss import gcp
@@ -124,9 +125,26 @@ def partition_line(
     groups = _different_values(order, column, l, diverse)
     if _only_l_asked(table, models, l):
         return groups
-    merged = merge_along(_coarser(groups, table, models), table, models)
-    consecutive = _cut(order, table, models, cut)
-    return min(consecutive, merged, key=lambda p: gcp(table, Recoding.single(p, len(table.qi))))
+
+    def consecutive() -> tuple[float, Partition]:
+        return _priced(table, _cut(order, table, models, cut))
+
+    def merged() -> tuple[float, Partition]:
+        return _priced(table, merge_along(_coarser(groups, table, models), table, models))
+
+    # Neither needs the other: two cores take the time of one.
+    tried = (
+        (consecutive(), merged()) if table.n < ALONE else on_threads(_made, (consecutive, merged))
+    )
+    return min(tried, key=lambda priced: priced[0])[1]
+
+
+def _made(way: Callable[[], tuple[float, Partition]]) -> tuple[float, Partition]:
+    return way()
+
+
+def _priced(table: EncodedTable, partition: Partition) -> tuple[float, Partition]:
+    return gcp(table, Recoding.single(partition, len(table.qi))), partition
 
 
 def _cut(

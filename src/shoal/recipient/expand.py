@@ -197,8 +197,7 @@ def _drawing(
     made: list[tuple[str, Any]] = []
     for name, column in zip(names, columns, strict=True):
         if isinstance(column, Continuous):
-            low, high = column.low[column.codes], column.high[column.codes]
-            drawn = low + rng.random(len(low)) * (high - low)
+            drawn = column.draw(rng)
             made.append((name, _typed(drawn, column.kind)))
         elif isinstance(column, Covered):
             made.append((name, column.values.take(pa.array(column.draw(rng)))))

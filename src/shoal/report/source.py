@@ -22,13 +22,14 @@ from shoal.io.frames import to_arrow
 from shoal.io.paths import manifest_path
 from shoal.io.read import read_table
 from shoal.io.write import decoded, sha256_of
+from shoal.models import sizes_only
 from shoal.policy import Policy
 from shoal.released.about import About
 from shoal.released.cells import infer_reading
 from shoal.verification.check import Verification, published_names, released_classes
 from shoal.verification.files import verify
 from shoal.verification.manifest import load_manifest, policy_from_manifest
-from shoal.verification.record import load_record
+from shoal.verification.record import load_record, persons_of
 
 if TYPE_CHECKING:
     from shoal.release import Release
@@ -43,7 +44,7 @@ class View:
     reader: str | None
     qi: tuple[str, ...]
     sizes: NDArray[np.int64]
-    """Records of each class."""
+    """Records of each class, or persons where it is known whose each record is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +66,8 @@ class Source:
     record: Mapping[str, Any] | None = None
     original: pa.Table | None = None
     original_path: Path | None = None
+    persons: NDArray[Any] | None = None
+    """Whose record each is, as far as this report may know; within a class if by pseudonyms."""
     given: Any = None
     """The release as it was given: a file, or a `Release`."""
 
@@ -95,8 +98,13 @@ class Source:
         return [View(reader, qi, self._sizes(qi)) for reader, qi in found]
 
     def _sizes(self, qi: tuple[str, ...]) -> NDArray[np.int64]:
-        ids, count = self.classes(qi)
-        return np.bincount(ids, minlength=count).astype(np.int64)
+        ids, _ = self.classes(qi)
+        return sizes_only(ids, person=self.persons).sizes
+
+    @property
+    def persons_hidden(self) -> bool:
+        """The promises count persons, and who is one is not known to this report."""
+        return self.policy.person is not None and self.persons is None
 
     def classes(self, qi: tuple[str, ...]) -> tuple[NDArray[np.int64], int]:
         """Class of each released record."""
@@ -150,6 +158,7 @@ def read_source(
         record=found,
         original=None if original_path is None else read_table(original_path),
         original_path=original_path,
+        persons=_persons(table, known, record, path),
         given=path,
     )
 
@@ -168,8 +177,27 @@ def source_of(release: Release, original: Any = None) -> Source:
         apart=release.sensitive_table is not None,
         record=None if original is None else release.record,
         original=None if original is None else to_arrow(original, release.policy.missing)[0],
+        persons=release.persons if original is not None else _pseudonyms(table, release.policy),
         given=release,
     )
+
+
+def _persons(
+    table: pa.Table, policy: Policy | None, record: str | Path | None, release: Path
+) -> NDArray[Any] | None:
+    """By the record, or by what is published."""
+    if policy is None or policy.person is None:
+        return None
+    if record is not None:
+        return persons_of(Path(record), release)
+    return _pseudonyms(table, policy)
+
+
+def _pseudonyms(table: pa.Table, policy: Policy) -> NDArray[Any] | None:
+    name = policy.person_as
+    if policy.person is None or name is None or name not in table.column_names:
+        return None
+    return distinct_values(table.column(name), ()).codes + 1
 
 
 def _claims(path: Path, manifest: str | Path | None, needed: bool) -> dict[str, Any] | None:

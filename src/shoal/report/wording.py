@@ -25,7 +25,7 @@ PROMISES = {
     "{asked}.",
     "t-closeness": "Among those who look alike, {column} is spread as in the whole table, up to a "
     "distance of {n}.",
-    "treatment": "{column} is treated: {treated}. This can be counted in the release.",
+    "treatment": "{column} is treated: {treated}.",
     "beta-likeness": "Among those who look alike, no {column} is more frequent than in the whole "
     "table by more than its bound: {asked}.",
     "delta-disclosure": "Among those who look alike, every {column} is about as frequent as in "
@@ -66,7 +66,8 @@ def treated_words(texts: Sequence[str]) -> list[str]:
             else f"values below {amount} are published as {amount}",
             "top": f"values above the {amount} quantile are published as it" if share
             else f"values above {amount} are published as {amount}",
-            "micro": f"means of at least {amount} neighbours inside each class",
+            "micro": f"means of at least {amount} neighbours inside each class, and nothing where "
+            f"a class has fewer than {amount} known values",
         }.get(how, text))  # fmt: skip
     return found
 

@@ -8,6 +8,7 @@ marketer wants many. Which records exceed a threshold is decided in integers.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from shoal.thresholds import Threshold
 __all__ = ["Attacker", "journalist", "marketer", "prosecutor"]
 
 Sizes = NDArray[np.int64]
+LARGEST = int(np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,16 @@ def _judged(
     """
     if threshold is None:
         return Attacker(name, largest, average)
-    few = among * threshold.tau.numerator < threshold.tau.denominator
+    few = _fewer(among, threshold)
     above = int(sizes[few].sum())
     return Attacker(name, largest, average, above / int(sizes.sum()), above > 0)
+
+
+def _fewer(among: NDArray[Any], threshold: Threshold) -> NDArray[np.bool_]:
+    """Who is among fewer than the threshold asks for, exactly, however it was written."""
+    if among.dtype.kind in "iu":
+        return np.asarray(among < min(threshold.smallest_class, LARGEST))
+    least = 1 / threshold.tau
+    values, place = np.unique(among, return_inverse=True)
+    fewer = np.array([Fraction(float(value)) < least for value in values], dtype=np.bool_)
+    return np.asarray(fewer[place.ravel()], dtype=np.bool_)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.errors import InputError, PolicyError
+from shoal.io.write import sha256_of
 from shoal.policy import Policy
 from shoal.progress import Progress, reporting
 from shoal.risks.attackers import journalist, marketer, prosecutor
@@ -85,6 +87,12 @@ def risk(
     roles = Policy.of(policy, {name: value for name, value in asked.items() if value})
     report("read", 0, 1)
     subject = subject_of(data, roles)
+    if limit is not None and subject.persons_hidden:
+        raise PolicyError(
+            "threshold: the promises count persons, and who is one is not published: counting "
+            "records would make them look safer. Publish pseudonyms (person_as), or check "
+            f"k = {limit.smallest_class} with `shoal verify --record`"
+        )
     report("classes", 0, 1)
     sizes = subject.sizes
     people = population_of(subject, population, counts, fraction, weights)
@@ -102,7 +110,7 @@ def risk(
         raise PolicyError("household: expected with population, fraction or weights; got none")
     if people is not None:
         risks = individual_risks(sizes, people.people)[ids]
-        members = None if household is None else subject.distinct(household).codes + 1
+        members = None if household is None else _households(subject.distinct(household).codes)
         together = None if members is None else household_risks(risks, members)
         individual = Individual.of(risks, together)
         per_record = per_record.with_risks(risks, together)
@@ -116,7 +124,7 @@ def risk(
     return Risk(
         name=subject.source.name,
         released=subject.released,
-        records=int(np.sum(sizes)),
+        records=subject.table.num_rows,
         classes=len(sizes),
         qi=subject.qi,
         attackers=tuple(attackers),
@@ -128,7 +136,24 @@ def risk(
         threshold=limit,
         judged=judged,
         per_record=per_record,
+        counted=subject.counted,
+        persons_hidden=subject.persons_hidden,
+        changed=_changed(data, subject.source.about.manifest),
     )
+
+
+def _changed(data: Any, manifest: Mapping[str, Any] | None) -> bool:
+    """Whether a released file is not the one that its manifest describes."""
+    if manifest is None or not isinstance(data, str | Path):
+        return False
+    told = manifest["release"].get("sha256")
+    return told is not None and Path(data).is_file() and told != sha256_of(Path(data))
+
+
+def _households(codes: NDArray[Any]) -> NDArray[np.int64]:
+    """Who lives together; whoever's household is missing lives alone."""
+    alone = np.arange(len(codes)) + int(codes.max(initial=-1)) + 1
+    return np.where(codes < 0, alone, codes).astype(np.int64)
 
 
 def _listed(names: Sequence[str] | str) -> list[str]:

@@ -58,12 +58,12 @@ class PerRecord:
     people: NDArray[Any] | None = None
     individual_risk: Floats | None = None
     household_risk: Floats | None = None
-    suda_score: NDArray[np.int64] | None = None
+    suda_score: NDArray[Any] | None = None
 
     def with_risks(self, risks: Floats, households: Floats | None) -> PerRecord:
         return replace(self, individual_risk=risks, household_risk=households)
 
-    def with_scores(self, scores: NDArray[np.int64]) -> PerRecord:
+    def with_scores(self, scores: NDArray[Any]) -> PerRecord:
         return replace(self, suda_score=scores)
 
     def table(self) -> pa.Table:
@@ -95,6 +95,12 @@ class Risk:
     judged: str = "prosecutor"
     """The attacker that the threshold is about."""
     per_record: PerRecord = field(default_factory=lambda: PerRecord(np.zeros(0, np.int64)))
+    counted: str = "records"
+    """What chances are among: records, or persons where it is known whose each record is."""
+    persons_hidden: bool = False
+    """The promises count persons, who are not published: chances can be larger than these."""
+    changed: bool = False
+    """The file is not the one that its manifest describes."""
 
     def attacker(self, name: str) -> Attacker:
         """One of `attackers` by its name."""
@@ -131,6 +137,9 @@ class Risk:
             "records": self.records,
             "classes": self.classes,
             "qi": list(self.qi),
+            "counted": self.counted,
+            **({"persons": "not published"} if self.persons_hidden else {}),
+            **({"changed": True} if self.changed else {}),
             **{attacker.name: attacker.to_dict() for attacker in self.attackers},
         }
         parts = {

@@ -45,7 +45,8 @@ class SpecialUniques:
     pairs: dict[tuple[str, str], float]
     """The same of pairs of columns, the largest first."""
     scores: NDArray[Any]
-    """SUDA score of each record: for the custodian only."""
+    """SUDA score of each record, for the custodian only: whole numbers, or the nearest floats
+    where they do not fit into 64 bits (from 22 columns on)."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, without the records."""
@@ -83,11 +84,11 @@ def special_uniques(
     attributes, size = len(columns), min(size, len(columns))
     n = len(columns[0][0]) if columns else 0
     total = sum(math.comb(attributes, s) for s in range(1, size + 1))
-    most = total * math.factorial(max(0, attributes - 1))  # that a record can score
-    scores: NDArray[Any] = np.zeros(n, dtype=np.int64 if most < 2**63 else np.float64)
+    # Factorials outgrow 64 bits: sets are counted in arrays, scores added up as Python's integers.
+    sets_of = {s: np.zeros(n, dtype=np.int64) for s in range(1, size + 1)}
     by_size = dict.fromkeys(range(1, size + 1), 0)
-    by_column = np.zeros(attributes, dtype=np.float64)
-    by_pair = np.zeros((attributes, attributes), dtype=np.float64)
+    by_column = [0] * attributes
+    by_pair = dict.fromkeys(combinations(range(attributes), 2), 0)
     smaller: dict[tuple[int, ...], NDArray[np.bool_]] = {}
     done = 0
     for s in range(1, size + 1):
@@ -98,25 +99,39 @@ def special_uniques(
             unique, minimal = _uniques([columns[a] for a in chosen], n, parts)
             found[chosen] = unique
             count = len(minimal)
-            scores[minimal] += scores.dtype.type(score)
+            sets_of[s][minimal] += 1
             by_size[s] += count
-            by_column[list(chosen)] += float(count) * score
-            for a, b in combinations(chosen, 2):
-                by_pair[a, b] += float(count) * score
+            for a in chosen:
+                by_column[a] += count * score
+            for pair in combinations(chosen, 2):
+                by_pair[pair] += count * score
             done += 1
             if report is not None:
                 report(done, total)
         smaller = found
-    every = max(1.0, float(scores.sum(dtype=np.float64)))
-    ranked = sorted(combinations(range(attributes), 2), key=lambda pair: -by_pair[pair])
+    every = max(1, sum(count * math.factorial(attributes - s) for s, count in by_size.items()))
+    ranked = sorted(by_pair, key=lambda pair: -by_pair[pair])
+    scores = _scores(sets_of, attributes, n)
     return SpecialUniques(
         size,
         int(np.count_nonzero(scores)),
         by_size,
-        {name: float(by_column[a] / every) for a, name in enumerate(names)},
-        {(names[a], names[b]): float(by_pair[a, b] / every) for a, b in ranked if by_pair[a, b]},
+        {name: by_column[a] / every for a, name in enumerate(names)},
+        {(names[a], names[b]): by_pair[a, b] / every for a, b in ranked if by_pair[a, b]},
         scores,
     )
+
+
+def _scores(sets_of: dict[int, NDArray[np.int64]], attributes: int, n: int) -> NDArray[Any]:
+    """The score of each record, from how many sets of each size it has."""
+    points = {s: math.factorial(attributes - s) for s in sets_of}
+    most = sum(int(sets.max(initial=0)) * points[s] for s, sets in sets_of.items())
+    kind = np.int64 if most <= np.iinfo(np.int64).max else np.float64
+    scores: NDArray[Any] = np.zeros(n, dtype=kind)
+    for s, sets in sets_of.items():
+        if sets.any():  # a factorial without a set may fit nowhere
+            scores += sets * scores.dtype.type(points[s])
+    return scores
 
 
 def _uniques(

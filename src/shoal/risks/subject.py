@@ -18,6 +18,7 @@ from shoal.io.frames import to_arrow
 from shoal.joining.sources import Source, open_source
 from shoal.models import ClassHistograms, histograms, sizes_only
 from shoal.policy import Policy
+from shoal.release import Release
 from shoal.verification.check import published_names, released_classes
 
 __all__ = ["Subject", "numbers_of", "subject_of", "table_of"]
@@ -31,7 +32,10 @@ class Subject:
     qi: tuple[str, ...]
     """By the names of the input; `columns` are those of the table."""
     sensitive: tuple[str, ...]
-    person: str | None
+    persons: NDArray[Any] | None
+    """Whose record each is, in codes; within a class only where they are pseudonyms."""
+    persons_hidden: bool
+    """The promises count persons, and who is one is not known here."""
     released: bool
     """A release, and not the microdata before one."""
     treated: tuple[str, ...] = ()
@@ -55,10 +59,14 @@ class Subject:
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
-        """Records of each class, or persons where a person column is there."""
+        """Records of each class, or persons where it is known whose each record is."""
         ids, _ = self.classes
-        person = None if self.person is None else self.distinct(self.person).codes + 1
-        return sizes_only(ids, person=person).sizes
+        return sizes_only(ids, person=self.persons).sizes
+
+    @property
+    def counted(self) -> str:
+        """What `sizes` counts."""
+        return "records" if self.persons is None else "persons"
 
     def distinct(self, name: str) -> Distinct:
         """A column's distinct values and the codes of its records."""
@@ -96,9 +104,28 @@ def subject_of(data: Any, policy: Policy) -> Subject:
         if name not in columns:
             raise InputError(no_column(name, columns, qi, source.name))
     named = [name for name in policy.sensitive or told.sensitive if name in columns]
-    person = told.person if told.person in columns else None
     weights = told.weight_column if told.weight_column in columns else None
-    return Subject(source, tuple(qi), tuple(named), person, released, tuple(told.treat), weights)
+    persons = _persons(data, source, told)
+    return Subject(
+        source,
+        tuple(qi),
+        tuple(named),
+        persons,
+        told.person is not None and persons is None,
+        released,
+        tuple(told.treat),
+        weights,
+    )
+
+
+def _persons(data: Any, source: Source, told: Policy) -> NDArray[Any] | None:
+    """Whose record each is: by pseudonyms, by the person column, or as a `Release` knows it."""
+    if told.person is None:
+        return None
+    for name in (told.person_as, told.person):
+        if name is not None and name in source.table.column_names:
+            return distinct_values(source.table.column(name), source.about.missing).codes + 1
+    return data.persons if isinstance(data, Release) else None
 
 
 def table_of(data: Any, missing: Sequence[str], what: str) -> pa.Table:

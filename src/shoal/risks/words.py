@@ -30,14 +30,26 @@ def percent(share: float) -> str:
 
 
 def _lines(risk: Risk) -> Iterator[str]:
+    if risk.changed:
+        yield (
+            "the file is not the one that its manifest describes (SHA-256 differs): one of the two "
+            "was changed; `shoal verify` says more"
+        )
     yield from _verdict(risk)
     kind = "release" if risk.released else "microdata, before any release"
     yield f"{risk.name}: {kind}; {risk.records:,} records in {risk.classes:,} classes"
+    if risk.counted == "persons":
+        yield "chances are among persons, of whom each counts once in a class"
+    if risk.persons_hidden:
+        yield (
+            "the promises count persons, who are not published: chances are among records here, "
+            "and larger where somebody has several"
+        )
     for attacker in risk.attackers:
         most = "" if attacker.largest is None else f"largest {percent(attacker.largest)}, "
         above = ""
         if attacker.above is not None:
-            above = f", {percent(attacker.above)} of the records above the threshold"
+            above = f", {percent(attacker.above)} of the {risk.counted} above the threshold"
         name, knows = attacker.name, KNOWS[attacker.name]
         yield f"{name} ({knows}): {most}average {percent(attacker.average)}{above}"
     yield from _people(risk)

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from shoal.errors import ShoalError
 from shoal.studio.pages import Studio, TooLargeError, form_of, go, studio_of
 from shoal.studio.security import Guard, Keys
 from shoal.studio.session import Session
@@ -91,7 +92,10 @@ async def delete_all(request: Request) -> Response:
     await form_of(request)
     studio.close()
     studio.looking = None
-    studio.session.start_anew()
+    try:
+        studio.session.start_anew()
+    except ShoalError:
+        return PlainTextResponse(text("errors.not_deleted"), 500)
     return go("data")
 
 
@@ -130,6 +134,7 @@ def make_app(
 
     handlers: dict[Any, Any] = {TooLargeError: too_large, 404: nothing, 405: nothing}
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
+    app.router.redirect_slashes = False  # it would name an address without our path
     app.state.studio = studio
     guard = Guard(app, keys)
     guard.studio = studio  # type: ignore[attr-defined]

@@ -48,6 +48,7 @@ class Studio:
     def page(self, name: str, status: int = 200, **values: Any) -> HTMLResponse:
         """A page, or a part of one, as HTML."""
         told = {
+            "at": self.keys.path,
             "csrf": self.keys.csrf,
             "version": self.session.version,
             "steps": steps_of(self.session, self.jobs),

@@ -4,6 +4,10 @@ A page on the web can make a browser send requests to 127.0.0.1, and with a name
 that resolves there (DNS rebinding) read the answers. So: the Host must be ours to the letter,
 requests from other sites are refused, every change carries a token that only our pages have,
 and nobody gets in without the secret of the address that the terminal showed, used once.
+
+Another program of this machine may listen on another port of the same host, and browsers send
+cookies to all ports of a host. So every page is below a path that nobody can guess, and the
+cookie is for that path alone: a page on another port never gets it.
 """
 
 from __future__ import annotations
@@ -13,14 +17,13 @@ import os
 import secrets
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from starlette.datastructures import Headers
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shoal.studio.texts import text
@@ -44,6 +47,13 @@ NAMES = ("127.0.0.1", "localhost")
 CHANGES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 OPEN = frozenset({"none", "same-origin"})
 """Values of Sec-Fetch-Site: typed by a person, or asked for by our own page."""
+LEADING = frozenset({b"location", b"hx-redirect"})
+FORM = "application/x-www-form-urlencoded"
+FIRST = 4096
+"""Bytes of a form among which its token must be."""
+ONWARD = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url={0}">\
+<title>Shoal</title><a href="{0}">Shoal</a>'
+"""A page that goes on to another one."""
 
 
 @dataclass
@@ -51,11 +61,20 @@ class Keys:
     """The secrets of one server, new at every start."""
 
     port: int
+    room: str = field(default_factory=lambda: secrets.token_urlsafe(24))
+    """The first part of every path: cookies are told apart by it, as ports do not."""
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     """In the address that opens the studio; used up by the first who comes with it."""
     cookie: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     csrf: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     used: bool = False
+    when_used: Callable[[], None] = lambda: None
+    """Told when the token was used up."""
+
+    @property
+    def path(self) -> str:
+        """What every path begins with."""
+        return f"/{self.room}"
 
     @property
     def cookie_name(self) -> str:
@@ -74,7 +93,7 @@ class Keys:
     @property
     def address(self) -> str:
         """Where the browser is sent first."""
-        return f"http://127.0.0.1:{self.port}/?token={self.token}"
+        return f"http://127.0.0.1:{self.port}{self.path}/?token={self.token}"
 
     def renew(self) -> str:
         """A new address for another browser; the one before is void."""
@@ -84,21 +103,29 @@ class Keys:
     def take(self, given: str) -> bool:
         """Whether this is the token, for the first time."""
         right = not self.used and hmac.compare_digest(given.encode(), self.token.encode())
-        self.used = self.used or right
+        if right:
+            self.used = True
+            self.when_used()
         return right
 
     def knows(self, cookies: Iterable[str]) -> bool:
         """Whether one of the Cookie headers holds ours."""
-        for header in cookies:
-            jar: SimpleCookie = SimpleCookie()
-            try:
-                jar.load(header)
-            except CookieError:
-                continue
-            morsel = jar.get(self.cookie_name)
-            if morsel and hmac.compare_digest(morsel.value.encode(), self.cookie.encode()):
+        # Cookies of other programs on this host may be anything: only pairs of our name count.
+        for pair in ";".join(cookies).split(";"):
+            name, _, value = pair.strip().partition("=")
+            if name == self.cookie_name and hmac.compare_digest(
+                value.encode("utf-8", "replace"), self.cookie.encode()
+            ):
                 return True
         return False
+
+    def inside(self, scope: Scope) -> Scope | None:
+        """The request as the app sees it, without our first part; None if it lacks that."""
+        first, slash, rest = scope["path"][1:].partition("/")
+        if not hmac.compare_digest(first.encode("utf-8", "replace"), self.room.encode()):
+            return None
+        path = slash + rest or "/"
+        return {**scope, "path": path, "raw_path": path.encode("utf-8", "replace")}
 
 
 class Guard:
@@ -120,12 +147,21 @@ class Guard:
             nonlocal begun
             if message["type"] == "http.response.start":
                 begun = True
-                message = {**message, "headers": _sealed(message["headers"])}
+                message = {**message, "headers": _sealed(message["headers"], self.keys.path)}
             await send(message)
 
-        answer = self._refusal(scope) or self._entry(scope)
+        inner = self.keys.inside(scope)
+        answer = self._refusal(inner or scope)
+        if inner is None:
+            answer = answer or PlainTextResponse(text("errors.cookie"), 403)
+        elif answer is None:
+            answer = self._entry(inner)
+        if answer is None and scope["method"] in CHANGES:
+            given, receive = await _token(inner or scope, receive)
+            if not hmac.compare_digest(given, self.keys.csrf.encode()):
+                answer = PlainTextResponse(text("errors.csrf"), 403)
         try:
-            await (answer or self.app)(scope, receive, sealed)
+            await (answer or self.app)(inner or scope, receive, sealed)
         except Exception as error:
             # What went wrong may quote a cell: its kind is told, its text is not.
             _tell(error)
@@ -139,7 +175,7 @@ class Guard:
         if len(hosts) != 1 or hosts[0].lower() not in self.keys.hosts:
             return PlainTextResponse(text("errors.host"), 421)
         site = headers.get("sec-fetch-site")
-        if site is not None and site not in OPEN:
+        if site is not None and site not in OPEN and not _at_the_door(scope):
             return PlainTextResponse(text("errors.site"), 403)
         origins = headers.getlist("origin")
         # Under no-referrer a browser sends "null" with a form; that it is our own form, it
@@ -152,27 +188,35 @@ class Guard:
             here = len(origins) == 1 and urlsplit(origins[0]).netloc == hosts[0].lower()
             if not (own_form or here):
                 return PlainTextResponse(text("errors.site"), 403)
-            token = headers.get("x-csrf-token") or _query(scope, "csrf")
-            if not hmac.compare_digest(token.encode(), self.keys.csrf.encode()):
-                return PlainTextResponse(text("errors.csrf"), 403)
         return None
 
     def _entry(self, scope: Scope) -> Response | None:
         """The door: a token becomes a cookie, and without a cookie nobody comes in."""
         headers = Headers(scope=scope)
         known = self.keys.knows(headers.getlist("cookie"))
-        if scope["method"] == "GET" and scope["path"] == "/":
-            given = _query(scope, "token")
-            if given and self.keys.take(given):
-                answer = RedirectResponse("/data", 303)
+        if _at_the_door(scope):
+            if self.keys.take(_query(scope, "token")):
+                # From the file that the browser was given it comes as from another site: a
+                # redirect would not carry a strict cookie, a page of our own does.
+                ours = headers.get("sec-fetch-site", "none") in OPEN
+                answer: Response = (
+                    RedirectResponse("/data", 303)
+                    if ours
+                    else HTMLResponse(ONWARD.format(f"{self.keys.path}/data"))
+                )
                 answer.set_cookie(
                     self.keys.cookie_name, self.keys.cookie, httponly=True, samesite="strict",
-                    path="/",
+                    path=self.keys.path,
                 )  # fmt: skip
                 return answer
-            if given and not known:
+            if not known or headers.get("sec-fetch-site", "none") not in OPEN:
                 return PlainTextResponse(text("errors.token"), 403)
         return None if known else PlainTextResponse(text("errors.cookie"), 403)
+
+
+def _at_the_door(scope: Scope) -> bool:
+    """Whether somebody comes with a token; only the right one opens."""
+    return scope["method"] == "GET" and scope["path"] == "/" and bool(_query(scope, "token"))
 
 
 def _query(scope: Scope, name: str) -> str:
@@ -180,9 +224,40 @@ def _query(scope: Scope, name: str) -> str:
     return parse_qs(raw.decode("latin-1")).get(name, [""])[-1]
 
 
-def _sealed(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+async def _token(scope: Scope, receive: Receive) -> tuple[bytes, Receive]:
+    """The token of a change: in a header, or a field at the beginning of its form.
+
+    Never in an address, which a browser would remember. Gives the form back, unread.
+    """
+    headers = Headers(scope=scope)
+    if given := headers.get("x-csrf-token"):
+        return given.encode("utf-8", "replace"), receive
+    if headers.get("content-type", "").partition(";")[0].strip().lower() != FORM:
+        return b"", receive
+    heard: list[Message] = []
+    body, more = b"", True
+    while more and len(body) < FIRST:
+        message = await receive()
+        heard.append(message)
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+    pairs = (pair.partition(b"=") for pair in body[:FIRST].split(b"&"))
+    found = next((value for name, _, value in pairs if name == b"csrf"), b"")
+
+    async def again() -> Message:
+        return heard.pop(0) if heard else await receive()
+
+    return found, again
+
+
+def _sealed(headers: Iterable[tuple[bytes, bytes]], path: str) -> list[tuple[bytes, bytes]]:
+    """Our headers on an answer; where it leads to a page of ours, below our path."""
     ours = {name.encode() for name in HEADERS} | {b"server"}
-    kept = [(name, value) for name, value in headers if name.lower() not in ours]
+    kept = [
+        (name, path.encode() + value if name.lower() in LEADING and value[:1] == b"/" else value)
+        for name, value in headers
+        if name.lower() not in ours
+    ]
     return kept + [(name.encode(), value.encode()) for name, value in HEADERS.items()]
 
 

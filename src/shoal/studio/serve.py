@@ -7,13 +7,14 @@ import signal
 import socket
 import time
 import webbrowser
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from shoal.errors import OutputError, ShoalError
 from shoal.studio.app import make_app
-from shoal.studio.security import Keys
-from shoal.studio.session import Session
+from shoal.studio.security import ONWARD, Keys
+from shoal.studio.session import OPENER, Session, write_text
 
 __all__ = ["IDLE", "serve"]
 
@@ -27,10 +28,11 @@ def serve(
     start: Path, file: str | None = None, *, port: int = 0, open_browser: bool = True,
     keep: bool = False, idle: float = IDLE, say: Any = print,
 ) -> bool:  # fmt: skip
-    """Run until interrupted or idle; gives whether everything was deleted at the end.
+    """Run until ended or idle; gives whether everything was deleted at the end.
 
-    Ended with Ctrl-C it deletes what it wrote, unless `keep`. Where it ends otherwise, by
-    itself or killed, the session stays: the same folder opens it again.
+    However it ends (Ctrl-C, SIGTERM, a terminal that is closed, nobody who comes), it deletes
+    what it wrote, unless `keep`. Only where it is killed at once the session stays: the same
+    folder opens it again.
     """
     import uvicorn
 
@@ -52,11 +54,8 @@ def serve(
         lifespan="on", timeout_graceful_shutdown=1, limit_concurrency=400, ws="none",
     )  # fmt: skip
     server = uvicorn.Server(config)
-    interrupted = False
 
-    def by_hand(number: int, frame: Any) -> None:
-        nonlocal interrupted
-        interrupted = interrupted or number == signal.SIGINT
+    def ended(number: int, frame: Any) -> None:
         server.should_exit = True
 
     async def run() -> None:
@@ -67,11 +66,10 @@ def serve(
     async def watch() -> None:
         while not server.started:
             await asyncio.sleep(0.02)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, by_hand)  # uvicorn's own would end without telling which
+        _listen_to(ended)  # uvicorn put its own there, which would end us before we deleted
         say(keys.address)
         if open_browser:
-            await asyncio.to_thread(webbrowser.open, keys.address)
+            await asyncio.to_thread(_open, session, keys)
         while True:
             await asyncio.sleep(min(LOOK, idle / 2))
             studio = app.studio  # type: ignore[attr-defined]
@@ -81,14 +79,38 @@ def serve(
             if time.monotonic() - last > idle:
                 server.should_exit = True
 
+    before = _listen_to(ended)
     try:
-        asyncio.run(run())
-    except KeyboardInterrupt:
-        interrupted = True
-    if interrupted and not keep:
-        session.delete()
-        return True
-    return False
+        with suppress(KeyboardInterrupt):
+            asyncio.run(run())
+        if not keep:
+            session.delete()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return not keep
+
+
+def _listen_to(ended: Any) -> dict[Any, Any]:
+    """Have all signals that mean an end told to `ended`; gives who was told before."""
+    names = ("SIGINT", "SIGTERM", "SIGHUP")
+    return {
+        number: signal.signal(number, ended)
+        for name in names
+        if (number := getattr(signal, name, None)) is not None
+    }
+
+
+def _open(session: Session, keys: Keys) -> None:
+    """Send the browser to our address without naming it: everybody can read command lines.
+
+    It is given a private file that leads there, gone once somebody came in.
+    """
+    file = session.folder / OPENER
+    keys.when_used = lambda: file.unlink(missing_ok=True)
+    if not keys.used:
+        write_text(file, ONWARD.format(keys.address))
+        webbrowser.open(file.as_uri())
 
 
 def _take(session: Session, file: str) -> None:

@@ -19,6 +19,7 @@ import json
 import os
 import shutil
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,9 @@ from shoal.policy import Policy
 __all__ = ["FOLDER", "Session", "read_json", "write_json", "write_text"]
 
 FOLDER = ".shoal-studio"
+OPENER = "open.html"
+"""Leads the browser to the studio, until it was used."""
+ATTEMPTS = 5
 MARK = "Written by `shoal studio`: private copies and releases. It deletes this folder.\n"
 ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq", ".arrow", ".feather", ".ipc",
            ".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")  # fmt: skip
@@ -235,20 +239,42 @@ class Session:
     # The end
 
     def delete(self) -> None:
-        """Remove everything that the studio ever wrote."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """Remove everything that the studio ever wrote.
+
+        Raises
+        ------
+        OutputError
+            Something of it is still there.
+        """
+        for _ in range(ATTEMPTS):
+            shutil.rmtree(self.folder, ignore_errors=True)
+            if not os.path.lexists(self.folder):
+                return
+            time.sleep(0.1)  # whoever wrote there is about to end
+        raise OutputError(f"{self.folder}: could not be deleted whole; delete what is left of it")
 
     def start_anew(self) -> None:
-        """Remove everything, and go on with an empty session."""
-        for path in self.folder.iterdir():
-            if path.name in {"lock", "README.txt"}:
-                continue
+        """Remove everything, and go on with an empty session.
+
+        Raises
+        ------
+        OutputError
+            Something of it is still there.
+        """
+        for path in self._own():
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
             else:
                 path.unlink(missing_ok=True)
+        left = self._own()
         self.shown.clear()
         self._prepare()
+        if left:
+            raise OutputError(f"{self.folder}: could not be deleted whole")
+
+    def _own(self) -> list[Path]:
+        """All that is there but what makes the folder ours."""
+        return [p for p in self.folder.iterdir() if p.name not in {"lock", "README.txt"}]
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

@@ -76,7 +76,7 @@ def check_release(
             declared = (*qi, *policy.sensitive)
             raise InputError(no_column(name, released.column_names, declared, "the release"))
     ids, _ = released_classes(released, qi) if policy.treat else (np.zeros(0, np.int64), 0)
-    treated = tuple(treatment_checks(released, policy, ids))
+    treated = tuple(treatment_checks(released, policy, ids, person=person))
     if not policy.reader:
         found, sizes = _on(released, qi, models, policy, person)
         return Verification((*found, *treated), sizes)

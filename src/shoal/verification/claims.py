@@ -22,8 +22,11 @@ from numpy.typing import NDArray
 from shoal.encoding.publish import COUNT, GROUP
 from shoal.errors import InputError
 from shoal.policy import Policy
-from shoal.verification.manifest import FORMAT, risk_of
+from shoal.verification.chances import public_risk, risk_of
+from shoal.verification.check import published_names
+from shoal.verification.manifest import FORMAT
 from shoal.verification.result import Check, Verification
+from shoal.verification.treated import MODEL as TREATMENT
 
 __all__ = ["about_columns", "about_findings", "about_second_table", "hidden_orders"]
 
@@ -101,11 +104,24 @@ def about_findings(
         "largest": int(class_sizes.max()),
     }
     found += _differences("classes", _table(manifest, "classes"), classes)
-    found += _differences("risk", _table(manifest, "risk"), risk_of(class_sizes))
+    found += _about_risk(manifest, policy, class_sizes, table)
     found += _about_kinds(manifest, policy)
     found += _about_suppressed(manifest, told.get("suppressed"))
     private = policy.person is not None  # what persons reach is not told in public
     return found + list(_about_models(_list(manifest, "models"), verification.checks, private))
+
+
+def _about_risk(
+    manifest: Mapping[str, Any], policy: Policy, class_sizes: NDArray[np.int64], table: pa.Table
+) -> list[str]:
+    """Chances among records, or among persons; earlier manifests counted records always."""
+    claimed = _table(manifest, "risk")
+    if "counted" in claimed:
+        qi = published_names(policy.qi, table.column_names)
+        return list(
+            _differences("risk", claimed, _numbers(public_risk(policy, table, qi, class_sizes)))
+        )
+    return list(_differences("risk", claimed, risk_of(class_sizes)))
 
 
 def _about_kinds(manifest: Mapping[str, Any], policy: Policy) -> list[str]:
@@ -140,8 +156,11 @@ def _about_models(claimed: Sequence[Any], checks: Iterable[Check], private: bool
         found = check.to_dict()
         name, key = _model_name(found), _key(found)
         # What could not be checked stands for all sensitive columns at once.
-        same = [other for other in left if other[:2] == key[:2]] if check.unchecked else [key]
+        alone = not check.unchecked or check.model == TREATMENT
+        same = [key] if alone else [other for other in left if other[:2] == key[:2]]
         told = [left.pop(other) for other in same if other in left]
+        if not told and check.unchecked and check.model == TREATMENT:
+            continue  # earlier manifests are silent about what cannot be seen
         if not told:
             yield f"models: {name} is asked for by the policy and not among them"
         elif not all(entry.get("holds") is True for entry in told):

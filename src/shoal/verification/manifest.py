@@ -18,9 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from shoal._version import __version__
 from shoal.encoding.exempt import public_values
@@ -29,6 +27,7 @@ from shoal.encoding.values import distinct_values
 from shoal.errors import InputError, VerificationError
 from shoal.model_settings import MODEL_SETTINGS
 from shoal.policy import Policy
+from shoal.verification.chances import public_risk
 
 if TYPE_CHECKING:
     from shoal.bounds import Bound
@@ -45,7 +44,6 @@ __all__ = [
     "notices",
     "policy_from_manifest",
     "release_facts",
-    "risk_of",
     "values_by_text",
     "versions",
     "with_orders",
@@ -92,7 +90,7 @@ def manifest_of(release: Release) -> dict[str, Any]:
             "largest": int(sizes.max()),
         },
         "loss": _loss(release),
-        "risk": risk_of(sizes),
+        "risk": public_risk(release.policy, release.table, release.qi, sizes),
         **_disclosure(release),
         "notices": [*notices(release), *release.exposed, *release.unprotected],
         **_orders(release),
@@ -241,14 +239,6 @@ def _rounded(number: float, way: Callable[[float], int]) -> float:
     """A positive number to the digits of a bound, down or up."""
     unit = _unit(number, BOUND_DIGITS)
     return _significant(way(number / unit) * unit)
-
-
-def risk_of(class_sizes: NDArray[np.int64]) -> dict[str, float]:
-    """Chance that a record is re-identified by someone who knows all its quasi-identifiers."""
-    return {
-        "highest": round(1 / int(class_sizes.min()), 9),
-        "average": round(len(class_sizes) / int(class_sizes.sum()), 9),
-    }
 
 
 def _disclosure(release: Release) -> dict[str, Any]:

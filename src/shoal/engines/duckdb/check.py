@@ -7,6 +7,7 @@ of parts merge to exactly that of the whole (`shoal.models.findings`).
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,13 +16,15 @@ from typing import Any, NamedTuple
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 from numpy.typing import NDArray
 
 from shoal.encoding.exempt import exempt_codes
-from shoal.encoding.exposure import known_by_class, nearly_a_key, shared_by_few
+from shoal.encoding.exposure import known_by_class
 from shoal.encoding.folding import counted_values
 from shoal.encoding.spreadsheet import armed_column, disarmed
 from shoal.encoding.values import distinct_values, kind_of
+from shoal.engines.duckdb.exposing import Counting, Sample
 from shoal.errors import VerificationError
 from shoal.io.read import file_format
 from shoal.models import ClassHistograms, Model, histograms, known_sizes, needs_sensitive
@@ -70,6 +73,8 @@ class Written:
     ) -> None:
         self.con = con
         self.policy = policy
+        self.place = {name: f"c{number}" for number, name in enumerate(names)}
+        """What SQL calls a column: to DuckDB names that differ in case only are one."""
         self.relation = _relation(path, names, policy, delimiter)
         self.known: dict[str, int] = {}
         """Of sensitive columns without a model: records in classes with one value."""
@@ -85,7 +90,7 @@ class Written:
         self.known = dict.fromkeys(bare, 0)
         parts: list[Verification] = []
         for number in range(passes):
-            some = f"WHERE hash({_listed(qi)}) % {passes} = {number}" if passes > 1 else ""
+            some = f"WHERE hash({self._listed(qi)}) % {passes} = {number}" if passes > 1 else ""
             for batch in self._classes(qi, columns, bare, some):
                 parts.append(_part(batch, columns, models))
                 self._note(batch, bare)
@@ -100,20 +105,21 @@ class Written:
         self, qi: Sequence[str], columns: Sequence[Column], bare: Sequence[str], some: str
     ) -> Iterator[pa.RecordBatch]:
         lists = [
-            f"list(coalesce(enum_code(CAST({_quoted(column.name)} AS VARCHAR)::texts{number})"
+            f"list(coalesce(enum_code(CAST({self.place[column.name]} AS VARCHAR)::texts{number})"
             f"::INTEGER, {len(column.codes) - 1})) AS h{number}"
             for number, column in enumerate(columns)
         ]
         ones = [
-            ONE_VALUE.format(_quoted(name)) + f" AS o{number}" for number, name in enumerate(bare)
+            ONE_VALUE.format(self.place[name]) + f" AS o{number}"
+            for number, name in enumerate(bare)
         ]
         what = ", ".join(["count(*) AS n", *lists, *ones])
-        query = f"SELECT {what} FROM {self.relation} {some} GROUP BY {_listed(qi)}"
+        query = f"SELECT {what} FROM {self.relation} {some} GROUP BY {self._listed(qi)}"
         yield from _batches(self.con.sql(query), CLASSES)
 
     def _column(self, number: int, name: str) -> Column:
         """Texts of a sensitive column, numbered by DuckDB, and what they count as."""
-        column = _quoted(name)
+        column = self.place[name]
         found = _table(
             self.con.sql(
                 f"SELECT {column} AS v, CAST({column} AS VARCHAR) AS t, count(*) AS n "
@@ -157,27 +163,20 @@ class Written:
         """As `shoal.encoding.exposure.unprotected`, of the file that was checked."""
         return [known_by_class(n, known, records) for n, known in self.known.items() if known]
 
-    def exposed(self, records: int, k: int) -> Iterator[str]:
-        """Whether plain columns are nearly keys, or shared by few; counted in the file."""
-        plain = list(self.policy.plain)
-        for name in plain:
-            alone = self._sum(
-                f"SELECT count(*) AS n FROM {self.relation} GROUP BY {_quoted(name)} "
-                "HAVING count(*) = 1"
-            )
-            if line := nearly_a_key(name, alone, records):
-                yield line
-        if plain and k > 1:
-            few = self._sum(
-                f"SELECT count(*) AS n FROM {self.relation} GROUP BY {_listed(plain)} "
-                f"HAVING count(*) < {k}"
-            )
-            if few:
-                yield shared_by_few(plain, few, records, k)
+    def exposed(self, qi: Sequence[str], sample: Sample, records: int) -> list[str]:
+        """As `shoal.encoding.exposure.exposed_in_release`, counted in the file."""
+        plain = [name for name in self.policy.plain if name in self.place]
+        roles = [("released quasi-identifier", name) for name in qi]
+        roles += [("sensitive column", name) for name in self.policy.sensitive]
+        counting = Counting(self._one_row, self.place)
+        return list(counting.lines(plain, roles, sample, self.policy, records))
 
-    def _sum(self, query: str) -> int:
-        found = self.con.execute(f"SELECT coalesce(sum(n), 0) FROM ({query})").fetchall()
-        return int(found[0][0])
+    def _one_row(self, query: str) -> Sequence[Any]:
+        (row,) = self.con.execute(query.replace("{0}", self.relation)).fetchall()
+        return tuple(row)
+
+    def _listed(self, names: Sequence[str]) -> str:
+        return ", ".join(self.place[name] for name in names)
 
 
 def _part(
@@ -202,19 +201,21 @@ def _part(
 
 
 def _relation(path: Path, names: Sequence[str], policy: Policy, delimiter: str | None) -> str:
-    """The file as SQL names it, with its columns as they are called in the policy."""
+    """The file as SQL names it; its columns are c0, c1, ... in their order."""
+    places = [f"c{number}" for number in range(len(names))]
+    file = _text(glob.escape(str(path)))  # DuckDB takes names for patterns
     if file_format(path) == "parquet":
         written = [disarmed(name) if policy.csv_safe else name for name in names]
-        pairs = zip(written, names, strict=True)
-        chosen = ", ".join(f"{_quoted(there)} AS {_quoted(here)}" for there, here in pairs)
-        return f"(SELECT {chosen} FROM read_parquet({_text(str(path))}))"
-    types = ", ".join(f"{_text(name)}: 'VARCHAR'" for name in names)
+        if pa.parquet.read_schema(path).names != written:
+            raise VerificationError("the written file has other columns than it should have")
+        return f"read_parquet({file}, hive_partitioning = false) AS t({', '.join(places)})"
+    types = ", ".join(f"{place}: 'VARCHAR'" for place in places)
     tabs = path.name.lower().removesuffix(".gz").endswith(".tsv")
     between = "\t" if tabs else delimiter or ","
     return (
-        f"read_csv({_text(str(path))}, columns = {{{types}}}, header = true, auto_detect = false, "
+        f"read_csv({file}, columns = {{{types}}}, header = true, auto_detect = false, "
         f"delim = {_text(between)}, quote = '\"', escape = '\"', nullstr = '', "
-        f"max_line_size = {LINE}, buffer_size = {4 * LINE})"
+        f"hive_partitioning = false, max_line_size = {LINE}, buffer_size = {4 * LINE})"
     )
 
 
@@ -229,13 +230,5 @@ def _batches(relation: Any, rows: int) -> Iterator[pa.RecordBatch]:
     yield from read(rows)
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
 def _text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(_quoted, names))

@@ -21,6 +21,7 @@ from shoal.encoding.noting import AMBIGUOUS, notation_of, unclear
 from shoal.encoding.rest import left_over, settled
 from shoal.engines.base import Decision, Engine, Measured
 from shoal.engines.duckdb.check import Written
+from shoal.engines.duckdb.exposing import Sample, told_before
 from shoal.engines.duckdb.failing import told
 from shoal.engines.duckdb.publishing import (
     Before,
@@ -87,6 +88,8 @@ class Draft(NamedTuple):
     sha256: str
     qi: tuple[str, ...]
     names: list[str]
+    sample: Sample
+    """Some of its records."""
     grouped: Grouped
 
 
@@ -154,12 +157,15 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         """Levels are given."""
         return table, plan
 
+    @told
     def decide(self, table: Coded, plan: Plan) -> Decision:
         """The best l, and whether a release is possible."""
         if plan.policy.l == "auto":
             plan = plan.decided(l=best_l(table.book))
         check_eligible(table.book, plan.models)
-        return Decision(plan)
+        with self.room.connect() as con:
+            exposed, cautions = told_before(con, table, plan)
+        return Decision(plan, exposed=tuple(exposed), cautions=tuple(cautions))
 
     @told
     def partition(self, table: Coded, decision: Decision) -> Grouped:
@@ -181,7 +187,7 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
             kind = smallest_type(len(part.sizes))
             numbers = pa.table({"class": part.class_of.astype(kind)})
             for name in part.rest.column_names:
-                numbers = numbers.append_column(name, part.rest.column(name))
+                numbers = numbers.append_column(f"={name}", part.rest.column(name))
             pieces.append(*numbers.combine_chunks().to_batches())
             rows.append((pieces, classes.add(part)))
             losses.append(part.loss)
@@ -296,10 +302,10 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         ending = "".join(_endings(self.target)) if self.target is not None else ".parquet"
         path = self.room.spill.file(f"release{ending}")
         target = (path, self.source.batches.delimiter)
-        digest, qi, names = write_file(
+        digest, qi, names, sample = write_file(
             table, groups.rows, groups.classes, target, self.room.spill, self.report
         )
-        return Draft(path, digest, qi, names, groups)
+        return Draft(path, digest, qi, names, sample, groups)
 
     @told
     def verify(self, draft: Draft, plan: Plan) -> Verification:
@@ -310,7 +316,7 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         with self.room.connect() as con:
             written = Written(con, draft.path, draft.names, policy, self.source.batches.delimiter)
             found = written.check(draft.qi, plan.models, records, self.room.memory)
-            self.exposed = tuple(written.exposed(records, policy.k or 0))
+            self.exposed = tuple(written.exposed(draft.qi, draft.sample, records))
             self.unprotected = tuple(written.unprotected(records))
         return found
 
@@ -332,7 +338,7 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         return Measured(whole.loss(), sizes)
 
     def bound(self, table: Coded, draft: Draft, plan: Plan) -> Bound | None:
-        """None: a bound looks at all records."""
+        """None: a bound looks at all records; the release says so."""
         return None
 
     def release(
@@ -366,6 +372,8 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
             seed=plan.seed,
             exposed=self.exposed,
             unprotected=self.unprotected,
+            exposed_in_input=decision.exposed,
+            cautions=decision.cautions,
             risk_before={
                 "highest": round(1 / found.smallest, 9),
                 "average": round(found.classes / records, 9),
@@ -374,7 +382,7 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
             before=StoodOut(records, found.unique, k, found.few),
             rest=self.source.rest,
             kind=self.source.batches.kind,
-            source=one,
+            source=self.path,
             source_sha256=None if one is None else sha256_of(one),
             delimiter=self.source.batches.delimiter,
             fingerprint=draft.sha256,
@@ -400,7 +408,8 @@ def _refusal(plan: Plan, target: Path | None) -> str | None:
 
 
 def _endings(path: Path) -> list[str]:
-    return [suffix.lower() for suffix in path.suffixes[-2:]][-2 if path.suffix == ".gz" else -1 :]
+    endings = [suffix.lower() for suffix in path.suffixes]
+    return endings[-2:] if endings[-1:] == [".gz"] else endings[-1:]
 
 
 def _notations(stage: Staged, policy: Policy) -> dict[str, str]:

@@ -22,6 +22,7 @@ from shoal.encoding.recode import recode, released_columns
 from shoal.encoding.row_order import ranks_of_column, sorted_rows
 from shoal.encoding.spreadsheet import disarm, disarmed_names
 from shoal.encoding.table import EncodedTable
+from shoal.engines.duckdb.exposing import Sample
 from shoal.engines.duckdb.spill import Scattered, Spill
 from shoal.engines.duckdb.staging import Coded
 from shoal.engines.ranges.grouping import flow
@@ -151,15 +152,16 @@ def write_file(
     target: tuple[Path, str | None],
     spill: Spill,
     report: Report,
-) -> tuple[str, tuple[str, ...], list[str]]:
-    """Write the release; gives its SHA-256, its quasi-identifiers and its columns.
+) -> tuple[str, tuple[str, ...], list[str], Sample]:
+    """Write the release; gives its SHA-256, quasi-identifiers and columns, and some records.
 
     Parameters
     ----------
     coded, classes
         What the numbers in the rows stand for.
     rows
-        The files of the ranges' records, each with the number of its first class.
+        The files of the ranges' records, each with the number of its first class. They have
+        a column ``class``; others have a sign before their names, so that none is called so.
     target
         The file to write, and what stands between its cells, if it is CSV.
     spill, report
@@ -181,15 +183,18 @@ def write_file(
     scattered.flush()
     layout = _Layout(coded, published)
     writer = Writer(target[0], target[0], target[1])
+    sample = Sample(coded.records)
     try:
         done = 0
         for table in flow(
             lambda part: layout.table(scattered.take(part)), range(len(first)), coded.workers
         ):
             writer.write(table)
+            if layout.policy.plain:
+                sample.add(layout.named(table))
             done += table.num_rows
             report("write", done, coded.records)
-        return writer.close(), layout.qi, layout.names
+        return writer.close(), layout.qi, layout.names, sample
     except BaseException:
         writer.abandon()
         raise
@@ -232,12 +237,16 @@ class _Layout:
         table = pa.table(columns)
         return disarmed_names(disarm(table)) if self.policy.csv_safe else table
 
+    def named(self, table: pa.Table) -> pa.Table:
+        """A table as it is written, under the names that the policy knows."""
+        return table.rename_columns(self.names)
+
     def _others(self, rows: pa.Table) -> Iterator[tuple[str, pa.ChunkedArray]]:
         """Columns that are not recoded, in the order of the release."""
         for name in self.coded.stage.columns:
             if name in self.forms:
                 continue
-            column = rows.column(name)
+            column = rows.column(f"={name}")
             if name in self.policy.sensitive:
                 numbers = np.asarray(column.combine_chunks())
                 column = pa.chunked_array([self.coded.sensitive_column(name, numbers)])

@@ -46,9 +46,10 @@ from shoal.engines.memory.size import advice
 from shoal.engines.ranges.grouping import grouped_by_ranges
 from shoal.engines.ranges.which import range_size
 from shoal.errors import InfeasibleError, NotFoundError, ShoalError, ShoalWarning
-from shoal.io.batches import files_of, is_several, joined
+from shoal.io.batches import files_of, joined
 from shoal.io.frames import to_arrow
 from shoal.io.read import delimiter_of
+from shoal.io.several import is_several
 from shoal.io.write import sha256_of
 from shoal.metrics.disclosure import Disclosure, attribute_disclosure
 from shoal.metrics.loss import measure

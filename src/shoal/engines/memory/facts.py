@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from shoal.encoding.classes import class_sizes
-from shoal.encoding.exposure import exposed_in_release, unprotected
+from shoal.encoding.exposure import exposed_in_release, left_empty, unprotected
 from shoal.encoding.publish import Published
 from shoal.encoding.table import EncodedTable
 from shoal.engines.memory.outliers import Kept
 from shoal.models import needs_sensitive
 from shoal.plan import Plan
 from shoal.release import Before, MethodUsed, Suppression
-from shoal.verification.manifest import risk_of
+from shoal.verification.chances import risk_of
 
 __all__ = [
     "before_of", "exposed_in", "method_used", "risk_before", "suppression_of", "unprotected_in",
@@ -52,10 +52,15 @@ def exposed_in(published: Published, plan: Plan) -> tuple[str, ...]:
 
 
 def unprotected_in(published: Published, plan: Plan) -> tuple[str, ...]:
-    """Sensitive columns that no model is about, as far as what is published tells."""
+    """Sensitive columns that no model is about, and classes left without a mean.
+
+    As far as what is published tells.
+    """
+    table, qi, policy = published.table, published.qi, plan.policy
+    without = tuple(left_empty(table, qi, policy))
     if needs_sensitive(plan.models):
-        return ()
-    return tuple(unprotected(published.table, published.qi, plan.policy))
+        return without
+    return (*unprotected(table, qi, policy), *without)
 
 
 def suppression_of(plan: Plan, kept: Kept, records: int) -> Suppression | None:

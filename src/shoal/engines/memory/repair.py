@@ -17,11 +17,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.clock import NO_LIMIT, Limit
 from shoal.encoding.classes import class_ids
-from shoal.encoding.recode import recode
+from shoal.encoding.recode import recode, released_columns
 from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.engines.memory.outliers import Kept
 from shoal.engines.memory.partition import recode_merging_equal_texts
@@ -31,6 +32,7 @@ from shoal.methods.base import Run
 from shoal.methods.exact.apart import FEW, least_apart
 from shoal.models import satisfied_classes, union_closed
 from shoal.plan import Plan
+from shoal.verification.check import released_classes
 
 __all__ = ["breakable", "mended"]
 
@@ -86,11 +88,15 @@ class _Mender:
 
     def holds(self, recoding: Recoding) -> bool:
         """Whether every reader's models hold in the classes that are published."""
-        columns = {c.name: (c.index, len(c.texts)) for c in recode(self.table, recoding)}
+        recoded, policy = recode(self.table, recoding), self.plan.policy
         for view in self.plan.views:
-            ids, _ = class_ids([columns[name] for name in view.qi], self.table.n)
-            if not satisfied_classes(self.table, view.models, ids).all():
-                return False
+            own = [column for column in recoded if column.name in view.qi]
+            released = pa.table(released_columns(own, policy.layout))
+            # As verification looks at them: a star and a missing number have the same bounds.
+            for folded in (False, True) if policy.twins == "fold" else (False,):
+                ids, _ = released_classes(released, released.column_names, folded)
+                if not satisfied_classes(self.table, view.models, ids).all():
+                    return False
         return True
 
     def found(self, recoding: Recoding, limit: Limit) -> Recoding:

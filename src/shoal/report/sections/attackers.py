@@ -112,12 +112,12 @@ def _quick(scene: Scene) -> Iterator[Found]:
 def _told(found: tuple[Found, ...], command: str) -> Told:
     rows = tuple(
         (one.attack, one.about, percent(one.main.share), _between(one), percent(one.baseline),
-         percent(one.coverage, 0), "yes" if one.flagged else "no")
+         percent(one.coverage, 0), "yes" if one.beats_guessing else "no")
         for one in found
     )  # fmt: skip
     headings = ("attack", "who knows, or wants", "right", "95% interval", "guessing", "says "
                 "anything for", "beats guessing")  # fmt: skip
-    better = [one for one in found if one.flagged]
+    better = [one for one in found if one.beats_guessing]
     lines = [
         f"{len(found)} attacks were tried, with what people of the original have; {len(better)} "
         "did better than guessing without the release. Part of that is knowledge about people in "

@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.encoding.classes import class_sizes
+from shoal.encoding.classes import class_ids
 from shoal.encoding.values import distinct_values
-from shoal.models import ClassHistograms, histograms
+from shoal.models import ClassHistograms, histograms, sizes_only
 from shoal.report.blocks import Block, Figure, Section, Table
 from shoal.report.charts import release as charts
 from shoal.report.risks import THRESHOLDS, Risk, class_bins, risk_of
@@ -19,6 +19,7 @@ from shoal.report.source import Source, View
 from shoal.report.wording import listed, percent
 from shoal.risks.disclosure import Disclosure, disclosure
 from shoal.thresholds import Threshold
+from shoal.verification.chances import promised_class
 
 __all__ = ["disclosures", "original_risk", "risk"]
 
@@ -31,13 +32,17 @@ def risk(
     further: Sequence[Told] = (),
 ) -> tuple[Section, dict[str, object]]:
     """What is left to an attacker."""
+    if source.persons_hidden:
+        return _of_hidden_persons(source, told, further)
     risks = [(view, risk_of(view.sizes)) for view in views]
+    units = "records" if source.persons is None else "persons"
     weakest = min(risks, key=lambda pair: pair[1].smallest)[1]
     main = risks[0][1]
     answer = [
         f"Somebody who knows {'all quasi-identifiers' if view.reader is None else _known(view)} "
-        "of a person, and that the person is in the table, picks the right record with a chance "
-        f"of at most {_chance(found.smallest)}, and {percent(found.average)} on average."
+        "of a person, and that the person is in the table, picks the right "
+        f"{units[:-1]} with a chance of at most {_chance(found.smallest)}, and "
+        f"{percent(found.average)} on average."
         for view, found in risks
     ]
     if before is not None:
@@ -58,8 +63,8 @@ def risk(
         answer.append("Thresholds not met: " + listed([_named(t) for t in missed]) + ".")
     blocks: list[Block] = [
         _ladder(risks, before),
-        _classes(source, views[0], main),
-        _thresholds(risks),
+        _classes(source, views[0], main, units),
+        _thresholds(risks, units),
     ]
     if told:
         blocks.append(_told(told))
@@ -72,9 +77,13 @@ def risk(
     for lines, more, _ in further:
         answer += lines
         blocks += more
-    if source.policy.person is not None:
-        answer.append("Numbers here count records; the promises count persons.")
+    if source.persons is not None:
+        answer.append(
+            "Chances here are among persons, as in the promises: somebody with several records in "
+            "a class counts once."
+        )
     facts: dict[str, object] = {
+        "counted": units,
         "after": [{"reader": view.reader, **found.to_dict()} for view, found in risks],
         **({"before": before.to_dict()} if before is not None else {}),
         "disclosure": [one.to_dict() for one in told],
@@ -82,6 +91,39 @@ def risk(
     }
     section = Section("risk", "Risk", "What is left to an attacker?", tuple(answer), tuple(blocks))
     return section, facts
+
+
+def _of_hidden_persons(
+    source: Source, told: Sequence[Disclosure], further: Sequence[Told]
+) -> tuple[Section, dict[str, object]]:
+    """What can be said where the promises count persons, and nobody here knows who is one.
+
+    Counts of records would make people look safer than they are, so that none is shown.
+    """
+    least = promised_class(source.policy)
+    answer = [
+        "The promises count persons, and whose each record is was not published: how many "
+        "persons are in a class cannot be counted here, and no threshold is judged."
+    ]
+    if least > 1:
+        answer.append(
+            f"If the promises hold, every class has at least {least:,} persons, and somebody who "
+            "knows all quasi-identifiers of a person picks the right one with a chance of at most "
+            f"{_chance(least)}. The private record checks it (`shoal verify --record`)."
+        )
+    blocks: list[Block] = [_told(told)] if told else []
+    for lines, more, _ in further:
+        answer += lines
+        blocks += more
+    facts: dict[str, object] = {
+        "counted": "persons, who are not published",
+        "after": [],
+        **({"promised_class": least} if least > 1 else {}),
+        "disclosure": [one.to_dict() for one in told],
+        **{name: value for _, _, facts in further for name, value in facts.items()},
+    }
+    title = "What is left to an attacker?"
+    return Section("risk", "Risk", title, tuple(answer), tuple(blocks)), facts
 
 
 def disclosures(source: Source, view: View) -> list[Disclosure]:
@@ -110,7 +152,12 @@ def original_risk(source: Source) -> Risk | None:
             return None
         distinct = distinct_values(source.original.column(name), source.about.missing)
         columns.append((distinct.codes.astype(np.int64) + 1, len(distinct.values) + 1))
-    return risk_of(class_sizes(columns, source.original.num_rows))
+    ids, _ = class_ids(columns, source.original.num_rows)
+    person = source.policy.person
+    if person is None or person not in source.original.column_names:
+        return risk_of(sizes_only(ids).sizes)
+    whose = distinct_values(source.original.column(person), source.about.missing).codes + 1
+    return risk_of(sizes_only(ids, person=whose).sizes)
 
 
 def _known(view: View) -> str:
@@ -144,21 +191,22 @@ def _ladder(risks: Sequence[tuple[View, Risk]], before: Risk | None) -> Figure:
     )  # fmt: skip
 
 
-def _classes(source: Source, view: View, found: Risk) -> Figure:
+def _classes(source: Source, view: View, found: Risk, units: str) -> Figure:
     bins = class_bins(view.sizes)
-    k = source.policy.k if not source.policy.reader and source.policy.person is None else None
+    k = source.policy.k if not source.policy.reader else None
     k = k if k is not None and found.smallest >= k else None
+    title = f"{units.capitalize()} by the size of their class"
+    title += f", to {view.reader}" if view.reader else ""
     rows = tuple((f"{a}" if a == b else f"{a} to {b}", f"{n:,}") for a, b, n in bins)
-    table = Table("Records by the size of their class", ("size", "records"), rows, numbers=(1,))
+    table = Table(title, ("size", units), rows, numbers=(1,))
     seen = (
-        f"Records by the size of their class, from {found.smallest:,} to {found.largest:,}; "
-        f"{found.classes:,} classes"
+        f"{units.capitalize()} by the size of their class, from {found.smallest:,} to "
+        f"{found.largest:,}; {found.classes:,} classes"
     )
-    title = "Records by the size of their class" + (f", to {view.reader}" if view.reader else "")
     return Figure(title, seen, partial(charts.class_sizes, bins, k), table)
 
 
-def _thresholds(risks: Sequence[tuple[View, Risk]]) -> Table:
+def _thresholds(risks: Sequence[tuple[View, Risk]], units: str) -> Table:
     many = len(risks) > 1
     rows = []
     for view, found in risks:
@@ -170,7 +218,7 @@ def _thresholds(risks: Sequence[tuple[View, Risk]]) -> Table:
                  f"{threshold.smallest_class}", "met" if met else "not met",
                  percent(below / found.records))
             )  # fmt: skip
-    headings = ("threshold", "of", "class needed", "verdict", "records above it")
+    headings = ("threshold", "of", "class needed", "verdict", f"{units} above it")
     return Table(
         "Thresholds", (*(("reader",) if many else ()), *headings), tuple(rows),
         numbers=tuple(n + many for n in (2, 4)),

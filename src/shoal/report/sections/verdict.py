@@ -48,8 +48,9 @@ def _said(check: Check) -> str:
     if check.unchecked:
         return f"{sentence} Not checked: {check.unchecked}."
     if check.holds:
-        return f"{sentence} This holds."
-    return f"{sentence} This FAILS in {check.failing_classes:,} classes."
+        counted = " This can be counted in the release." if check.model == "treatment" else ""
+        return f"{sentence}{counted} This holds."
+    return f"{sentence} This FAILS in {check.failing_classes:,} {check.counted}."
 
 
 def _checks(source: Source) -> Table:

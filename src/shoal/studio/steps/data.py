@@ -149,7 +149,7 @@ async def upload(request: Request) -> Response:
     session.remember(encoding=None, refusal=None, bad_trees=None, missing=None)
     _stop_looking(studio)
     ensure_look(studio)
-    return JSONResponse({"go": "/data"})
+    return JSONResponse({"go": f"{studio.keys.path}/data"})
 
 
 async def _stream(request: Request, draft: Any, studio: Studio) -> None:

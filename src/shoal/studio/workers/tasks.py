@@ -14,6 +14,7 @@ from shoal.errors import OutputError, ShoalError
 from shoal.explore.questions import Questions
 from shoal.io.paths import manifest_path, record_path, sensitive_path
 from shoal.io.read import format_ending
+from shoal.models import sizes_only
 from shoal.pipeline import carry_out
 from shoal.plan import Plan
 from shoal.policy import Policy
@@ -21,6 +22,7 @@ from shoal.progress import Report
 from shoal.release import Release
 from shoal.studio.export import command_of
 from shoal.studio.session import write_text
+from shoal.verification.check import released_classes
 from shoal.verification.files import verify
 
 __all__ = ["TASKS"]
@@ -77,6 +79,9 @@ def _check(check: Any) -> dict[str, Any]:
 
 def _numbers(made: Release) -> dict[str, Any]:
     sizes = made.class_sizes
+    among = sizes  # whom somebody is among: records of one person are no crowd
+    if made.persons is not None and made.sensitive_table is None:
+        among = sizes_only(released_classes(made.table, made.qi)[0], person=made.persons).sizes
     bound = None if made.bound is None else made.bound.loss
     return {
         "method": made.method.name,
@@ -90,8 +95,8 @@ def _numbers(made: Release) -> dict[str, Any]:
         "classes": len(sizes),
         "smallest": int(sizes.min()),
         "median": float(np.median(sizes)),
-        "risk": 1 / int(sizes.min()),
-        "average_risk": len(sizes) / int(sizes.sum()),
+        "risk": 1 / int(among.min()),
+        "average_risk": len(among) / int(among.sum()),
         "suppressed": made.loss.suppressed_records,
         "models": [str(model) for model in made.models],
     }  # fmt: skip

@@ -1,0 +1,51 @@
+"""Which files a name stands for: itself, those of a folder, or those of a pattern."""
+
+from __future__ import annotations
+
+import glob
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import InputError
+from shoal.io.read import file_format
+
+__all__ = ["is_several", "named_files", "would_be_read"]
+
+PATTERN = frozenset("*?[")
+
+
+def is_several(data: Any) -> bool:
+    """Whether data are named by a folder or a pattern, not by one file."""
+    if not isinstance(data, str | Path):
+        return False
+    return Path(data).is_dir() or (not Path(data).exists() and bool(PATTERN & set(str(data))))
+
+
+def named_files(data: str | Path) -> list[Path]:
+    """The files that a name stands for, in their order; of a folder, those that are data."""
+    path = Path(data)
+    if not is_several(data):
+        return [path]
+    named = (
+        path.iterdir() if path.is_dir() else map(Path, glob.glob(str(data)))  # noqa: PTH207
+    )
+    return sorted(file for file in named if file.is_file() and _is_data(file))
+
+
+def would_be_read(target: Path, source: Path) -> bool:
+    """Whether a file, once it is written, would be one of those that a folder or pattern names."""
+    if not is_several(source):
+        return False
+    if source.is_dir():
+        return target.parent.resolve() == source.resolve()
+    return target.absolute().match(str(source.absolute()))
+
+
+def _is_data(path: Path) -> bool:
+    """Not what systems put beside data: ``_SUCCESS``, ``.crc``, manifests and records."""
+    if path.name.startswith((".", "_")):
+        return False
+    try:
+        return file_format(path) in {"csv", "parquet"}
+    except InputError:
+        return False
