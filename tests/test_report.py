@@ -378,6 +378,38 @@ def test_tiles_fill_the_map_in_proportion(values: list[float]) -> None:
         assert top + height <= 200 + 1e-6
 
 
+def test_charts_name_their_parts_without_a_legend() -> None:
+    """On the bars where there is room; the colours of parts that are thin everywhere in words."""
+    from shoal.report.charts.release import cells
+    from shoal.report.charts.theme import svg
+
+    wide = [("unchanged", 0.1), ("generalised", 0.85), ("starred", 0.05)]
+    drawn = svg(cells([("age", wide), ("place", [("unchanged", 1.0)])]), "bars")
+    for text in ("generalised 85%", "unchanged 100%", "orange: starred"):
+        assert f">{text}<" in drawn
+    assert "role-legend" not in drawn
+    thin = svg(cells([("age", [("unchanged", 1.0)])]), "bars")
+    assert "orange" not in thin
+
+
+def test_lines_and_an_example_are_labelled_where_they_are() -> None:
+    from shoal.report.charts.example import example_class
+    from shoal.report.charts.lines import lines
+    from shoal.report.charts.theme import ACCENT, COLOURS, svg
+
+    rows = [("one", 1, 0.5), ("one", 2, 0.4), ("two", 1, 0.9), ("two", 2, 0.3)]
+    drawn = svg(lines(rows, "seconds", "loss", "Loss"), "lines")
+    assert all(f">{text}<" in drawn for text in ("one", "two", "seconds"))
+    assert "role-legend" not in drawn
+    told = example_class(
+        ("age", "place"), [("30", "Ulm")], [("[30,40]", "Ulm")], "t", "s"
+    ).to_dict()
+    colours = {
+        row["text"]: row["colour"] for rows in told["layer"][1:] for row in rows["data"]["values"]
+    }
+    assert (colours["[30,40]"], colours["Ulm"]) == (COLOURS[1], ACCENT)
+
+
 @pytest.mark.parametrize(
     ("share", "text"), [(0, "0%"), (1, "100%"), (0.00001, "under 0.1%"), (0.99999, "over 99.9%")]
 )

@@ -35,25 +35,14 @@ class Figure:
         keep(file, {self.name: panel})
 
     def draw(self, folder: Path) -> None:
-        """Save the panel as an SVG, with a logarithmic y axis where values differ widely."""
-        import altair
+        """Save the panel as an SVG, in the look of all our charts."""
+        from shoal.report.charts.lines import lines
+        from shoal.report.charts.theme import save
 
-        data = [{"method": m, "x": x, "y": v} for m, x, v in self.rows]
-        values = [v for _, _, v in self.rows if v > 0]
-        wide = bool(values) and max(values) > 30 * min(values)
-        scale = altair.Scale(type="log") if wide else altair.Scale()
-        chart = (
-            altair.Chart(altair.Data(values=data), title=f"{self.name}: {self.title}")
-            .mark_line(point=True)
-            .encode(
-                x=altair.X("x:Q", title=self.x),
-                y=altair.Y("y:Q", title=self.y, scale=scale),
-                color="method:N",
-            )
-            .properties(width=420, height=280)
-        )
         folder.mkdir(parents=True, exist_ok=True)
-        chart.save(str(folder / f"{self.name.lower().replace(' ', '-')}.svg"))
+        named = self.title if self.name == "best" else f"{self.name}: {self.title}"
+        chart = lines(self.rows, self.x, self.y, named)
+        save(chart, folder / f"{self.name.lower().replace(' ', '-')}.svg")
 
 
 def written(panel: dict[str, Any]) -> str:

@@ -60,7 +60,24 @@ def report(
         Show counts of the original below the smallest class, too.
     """
     source = read_source(release, manifest, policy=policy, record=record, original=original)
-    return report_of(source, show_small=show_small)
+    made = report_of(source, show_small=show_small)
+    del source
+    _give_back()  # drawing takes about as much again
+    return made
+
+
+def _give_back() -> None:
+    """Memory of tables that are gone: their pools keep it for the next ones otherwise."""
+    import ctypes
+    import gc
+    from contextlib import suppress
+
+    import pyarrow
+
+    gc.collect()
+    pyarrow.default_memory_pool().release_unused()
+    with suppress(AttributeError, OSError, TypeError):  # glibc's alone
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def report_of_release(release: Release, original: Any = None, show_small: bool = False) -> Report:
@@ -139,6 +156,7 @@ def _frontier(source: Source) -> Figure | None:
     from shoal.errors import ShoalError
     from shoal.explore.compare import compare
 
+    _give_back()
     levels = sorted({max(2, round(policy.k * factor)) for factor in NEIGHBOURS})
     quick = policy.model_copy(update={
         "method": None, "option": {}, "effort": None, "time": None, "max_loss": None, "bound": None,

@@ -11,7 +11,16 @@ from shoal.errors import InputError
 from shoal.explore.comparison import Comparison, Row, check_target
 from shoal.report.charts.theme import COLOURS, ENDINGS, PALE, load_altair, styled
 
-__all__ = ["MEASURES", "check_picture", "frontier"]
+__all__ = [
+    "HEIGHT",
+    "MEASURES",
+    "WIDE_RATIO",
+    "WIDTH",
+    "YScale",
+    "check_picture",
+    "end_labels",
+    "frontier",
+]
 
 MEASURES = {
     "gcp": "Loss (GCP)",
@@ -67,7 +76,7 @@ def frontier(comparison: Comparison, measure: str = "gcp") -> Any:
     if not rows:
         raise InputError(f"no release to draw: {measure} is unknown for every combination")
     x, other = _roles(rows)
-    scale_y = _Scale([float(getattr(row, field)) for row in rows])
+    scale_y = YScale([float(getattr(row, field)) for row in rows])
     panels = list(dict.fromkeys(getattr(row, other) for row in rows))
     methods = list(dict.fromkeys(row.method for row in rows))
     charts: list[Any] = []
@@ -79,7 +88,7 @@ def frontier(comparison: Comparison, measure: str = "gcp") -> Any:
     return _titled(alt, chart, comparison, measure, x)
 
 
-class _Scale:
+class YScale:
     """The y axis: from 0, or logarithmic where the values are far apart."""
 
     def __init__(self, values: Sequence[float]) -> None:
@@ -130,7 +139,7 @@ def _panel(
     x: str,
     measure: str,
     methods: Sequence[str],
-    scale_y: _Scale,
+    scale_y: YScale,
     frame: dict[str, Any],
     leftmost: bool,
 ) -> Any:
@@ -153,7 +162,7 @@ def _panel(
             alt.Tooltip("y:Q", title=TITLES[measure], format=".4~g"),
         ],
     )
-    labels = alt.Chart(alt.Data(values=_labels(points, scale_y))).encode(**axes, text="method:N")
+    labels = alt.Chart(alt.Data(values=end_labels(points, scale_y))).encode(**axes, text="method:N")
     named = labels.mark_text(align="left", dx=10, fontSize=13, fontWeight=600)
     return alt.layer(base.mark_line(strokeWidth=2.25), marked, named).properties(**frame)
 
@@ -179,7 +188,7 @@ def _axis_x(alt: Any, x: str, ticks: Sequence[float]) -> Any:
     )
 
 
-def _axis_y(alt: Any, measure: str, scale_y: _Scale, leftmost: bool) -> Any:
+def _axis_y(alt: Any, measure: str, scale_y: YScale, leftmost: bool) -> Any:
     """Grid lines and, in the first panel, their values."""
     kind = "log" if scale_y.log else "linear"
     domain = [scale_y.low, scale_y.high]
@@ -203,7 +212,7 @@ def _by_method(alt: Any, methods: Sequence[str], looks: Sequence[str]) -> Any:
     return alt.Scale(domain=list(methods), range=chosen)
 
 
-def _labels(points: Sequence[dict[str, Any]], scale_y: _Scale) -> list[dict[str, Any]]:
+def end_labels(points: Sequence[dict[str, Any]], scale_y: YScale) -> list[dict[str, Any]]:
     """One label a method, beside its last point, moved apart where they would overlap."""
     ends: dict[str, dict[str, Any]] = {}
     for point in sorted(points, key=lambda point: point["x"]):

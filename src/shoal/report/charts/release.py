@@ -23,6 +23,9 @@ NEAR = 28
 """Pixels that the label of a threshold takes."""
 SOFT = COLOURS[7]
 WARM = COLOURS[1]
+LETTER = 6.6
+"""Pixels of a letter on a bar."""
+NAMED = {ACCENT: "blue", SOFT: "light blue", COLOURS[2]: "green", WARM: "orange"}
 PLAIN_ZERO = "datum.value == 0 ? '0' : datum.label"
 ON_LIGHT = "#111111"
 """Text on a light bar, whatever the page's own colours are."""
@@ -64,18 +67,23 @@ def cells(columns: Sequence[tuple[str, Sequence[tuple[str, float]]]]) -> Any:
     """What share of each column's cells is what; a column is its name and named shares."""
     alt = load_altair()
     sorts = list(dict.fromkeys(sort for _, parts in columns for sort, _ in parts))
-    looks = {"unchanged": ACCENT, "generalised": SOFT, "labels": COLOURS[2], "starred": WARM,
-             "missing": PALE}  # fmt: skip
-    rows, labels = [], []
+    looks = {"unchanged": ACCENT, "generalised": SOFT, "values or groups": COLOURS[2],
+             "starred": WARM, "missing": PALE}  # fmt: skip
+    width = WIDTH - 90
+    rows, labels, named = [], [], set()
     for name, parts in columns:
         at = 0.0
         for sort, share in parts:
             rows.append({"column": name, "sort": sort, "from": at, "to": at + share})
+            text = f"{sort} {_percent(share)}"
+            if fits := share * width >= LETTER * len(text):
+                named.add(sort)
             if share >= 0.16:
-                text = f"{_percent(share)}"
+                text = text if fits else _percent(share)
                 ink = ON_LIGHT if looks.get(sort) == SOFT else "white"
                 labels.append({"column": name, "at": at + share / 2, "text": text, "ink": ink})
             at += share
+    thin = [f"{NAMED.get(looks.get(s, PALE), 'grey')}: {s}" for s in sorts if s not in named]
     y = alt.Y(
         "column:N",
         sort=[name for name, _ in columns],
@@ -86,11 +94,8 @@ def cells(columns: Sequence[tuple[str, Sequence[tuple[str, float]]]]) -> Any:
     colour = alt.Color(
         "sort:N",
         scale=alt.Scale(domain=sorts, range=[looks.get(sort, PALE) for sort in sorts]),
-        legend=alt.Legend(
-            orient="top", title=None, symbolType="square", labelColor=INK, labelFontSize=12,
-            columns=3, labelLimit=200,
-        ),
-    )  # fmt: skip
+        legend=None,
+    )
     bars = (
         alt.Chart(alt.Data(values=rows))
         .mark_bar(height=ROW - 8)
@@ -101,7 +106,15 @@ def cells(columns: Sequence[tuple[str, Sequence[tuple[str, float]]]]) -> Any:
         .mark_text(fontSize=11, fontWeight=600)
         .encode(x=alt.X("at:Q"), y=y, text="text:N", color=alt.Color("ink:N", scale=None))
     )
-    return alt.layer(bars, texts).properties(width=WIDTH - 90, height=ROW * len(columns))
+    layers = [bars, texts]
+    if thin:  # no bar has room for their names
+        note = alt.Chart(alt.Data(values=[{}]))
+        layers.append(
+            note.mark_text(
+                text=", ".join(thin), align="left", fontSize=12, color=INK, baseline="bottom"
+            ).encode(x=alt.value(0), y=alt.value(-6))
+        )
+    return alt.layer(*layers).properties(width=width, height=ROW * len(columns))
 
 
 def losses(parts: Sequence[tuple[str, float]]) -> Any:
