@@ -361,7 +361,7 @@ def test_what_is_wrong_with_a_file_is_told_alike(what, tmp_path):
     (tmp_path / name).write_bytes(content)
     same(tmp_path / name, tmp_path)
     same(tmp_path / f"no-{name}", tmp_path)
-    with pytest.raises(InputError, match="in."):
+    with pytest.raises(InputError, match=r"in\."):
         released(tmp_path / name, tmp_path / "o.csv", "duckdb")
 
 
