@@ -110,6 +110,9 @@ def test_engines_give_the_same_bytes(asked, ending, short_ranges, tmp_path):
     for manifest in told:
         for own in ("generation", "release", "disclosure"):
             manifest.pop(own, None)  # names of files; what is not counted out of memory
+    left_out = ["disclosure"] + ["bound"] * (asked.get("bound", asked["method"] == "best"))
+    notice = f"not worked out, since it takes all records in memory: {', '.join(left_out)}"
+    told[1]["notices"].remove(notice)
     assert told[0] == told[1]
     found = shoal.verify(tmp_path / f"d.{ending}")
     assert found.ok
@@ -374,7 +377,7 @@ def begun(process: subprocess.Popen, folder: Path) -> None:
     raise AssertionError("it never began")
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["Ctrl-C", "killed"])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_run_that_is_stopped_leaves_nothing(how, tmp_path):
     source, out = tmp_path / "in.csv", tmp_path / "out.csv"
     write_table(people(200_000), source)

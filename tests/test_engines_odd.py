@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import hashlib
+import io
 import json
 import random
+import stat
 import warnings
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
 import command
 import shoal
 from shoal.encoding import exposure
+from shoal.engines.choosing import chosen
 from shoal.engines.duckdb import exposing, stored
 from shoal.engines.duckdb.check import Written, connection
+from shoal.engines.duckdb.engine import DuckDBEngine
+from shoal.engines.memory import size
 from shoal.errors import InputError, OutputError, PolicyError, ShoalWarning, VerificationError
 from shoal.io.write import write_table
 from shoal.methods.hilbert import Hilbert
 from shoal.models import models_of
+from shoal.plan import Plan
 from shoal.policy import Policy
 from test_engines import ROLES, people
 
@@ -233,11 +242,173 @@ def test_the_custodian_is_told_the_same_by_every_engine(
     for module in (exposure, exposing):
         monkeypatch.setattr(module, "SAMPLE", sample)
     write_table(telling(), tmp_path / "in.parquet")
-    memory, duckdb = (told_by(e, tmp_path / "in.parquet", tmp_path, **asked) for e in ENGINES)
+    memory, other = (told_by(e, tmp_path / "in.parquet", tmp_path, **asked) for e in ENGINES)
     assert len(memory[0]) >= least
-    assert duckdb == memory
+    for notices in other[1:]:
+        notices.remove("not worked out, since it takes all records in memory: disclosure")
+    assert other == memory
 
 
 @pytest.mark.parametrize("ending", ["csv.GZ", "CSV", "Csv.gz", "PARQUET", "tsv.gz"])
 def test_endings_in_capitals(ending, tmp_path):
     same(people(200), tmp_path, ending)
+
+
+def test_what_is_not_worked_out_is_said(tmp_path):
+    write_table(people(300), tmp_path / "in.csv")
+    asked = {"method": "best", "effort": "instant"}
+    for engine, words in (("memory", None), ("duckdb", "in memory: disclosure, bound")):
+        released(tmp_path / "in.csv", tmp_path / f"{engine}.csv", engine, **asked)
+        manifest = json.loads((tmp_path / f"{engine}.csv.manifest.json").read_text())
+        assert ("disclosure" in manifest) is ("bound" in manifest["loss"]) is (words is None)
+        assert any(line.endswith(words or "nothing") for line in manifest["notices"]) is bool(words)
+
+
+def test_a_folder_keeps_its_delimiter(parts):
+    for file in parts.iterdir():
+        write_table(people(200), file, delimiter=";")
+    same(parts, parts.parent)
+    assert (parts.parent / "memory.csv").read_text().startswith("age;town")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("kind", [pa.float64(), pa.float32()], ids=str)
+@pytest.mark.parametrize("place", [1, 4, 5], ids=["qi", "sensitive", "plain"])
+def test_zeros_have_signs(place, kind, ending, tmp_path):
+    rng = random.Random(4)
+    numbers = [rng.choice([0.0, -0.0, 1.5, 2.0, float("nan"), None]) for _ in range(300)]
+    table = people(300)
+    name = table.column_names[place]
+    table = table.set_column(place, name, pa.array(numbers, kind))
+    write_table(table, tmp_path / "in.parquet")
+    same(tmp_path / "in.parquet", tmp_path, ending, k=3)
+
+
+def test_auto_does_not_choose_what_would_be_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(size, "BASE", 10**12)  # as if the program were larger than the machine
+    write_table(people(200), tmp_path / "in.csv")
+    plan = {**ROLES, "k": 5, "method": "hilbert"}
+    refused = [
+        {"bound": True}, {"keep_order": True}, {"max_suppressed": 0.01},
+        {"weight_column": "note", "weight_as": "round", "plain": []},
+    ]  # fmt: skip
+    for asked in refused:
+        made = Plan.of(Policy.parse(**{**plan, **asked}))
+        assert chosen(made, tmp_path / "in.csv", None) == ("memory", None)
+    made = Plan.of(Policy.parse(**plan))
+    assert chosen(made, tmp_path / "in.csv", tmp_path / "o.jsonl")[0] == "memory"
+    assert chosen(made, tmp_path / "in.csv", tmp_path / "o.csv")[0] == "duckdb"
+
+
+def test_a_long_cell_is_verified(tmp_path):
+    notes = ['"' * 1_500_000, *["y"] * 199]
+    write_table(people(200).set_column(5, "note", pa.array(notes)), tmp_path / "in.parquet")
+    same(tmp_path / "in.parquet", tmp_path)
+    release = shoal.anonymize(
+        tmp_path / "in.parquet", out=tmp_path / "o.csv", engine="duckdb", k=5, seed=5, **ROLES
+    )
+    assert release.verify().ok
+    release.close()
+
+
+@pytest.mark.parametrize(
+    ("error", "words", "not_words"),
+    [
+        (duckdb.InvalidInputException("row: secret"), "not for want of room", "--temp"),
+        (
+            duckdb.IOException("No space left on device: secret"),
+            "no room is left.*--temp",
+            "memory",
+        ),
+        (OSError(errno.ENOSPC, "full"), "no room is left.*--temp", "memory"),
+        (PermissionError(errno.EACCES, "Permission denied", "x"), "x: Permission denied", "--temp"),
+    ],
+    ids=str,
+)
+def test_room_is_asked_for_only_where_it_is_missing(error, words, not_words, tmp_path, monkeypatch):
+    def fails(*_):
+        raise error
+
+    monkeypatch.setattr(Written, "check", fails)
+    with pytest.raises(OutputError, match=words) as told:
+        released(people(200), tmp_path / "o.csv", "duckdb")
+    assert "secret" not in str(told.value)
+    assert not_words not in str(told.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def spoilt(what: str) -> tuple[str, bytes]:
+    """A name and bytes that are no CSV file."""
+    sink = io.BytesIO()
+    pa.csv.write_csv(people(300), sink)
+    good = sink.getvalue()
+    return {
+        "truncated": ("in.csv.gz", gzip.compress(good)[:1000]),
+        "not gzip": ("in.csv.gz", good),
+        "header": ("in.csv", b"na\xffme" + good[5:]),
+        "utf-16": ("in.csv", good.decode().encode("utf-16")),
+        "empty": ("in.csv", b""),
+        "strange": ("in.xyz", good),
+        "no parquet": ("in.parquet", good),
+    }[what]
+
+
+@pytest.mark.parametrize(
+    "what", ["truncated", "not gzip", "header", "utf-16", "empty", "strange", "no parquet"]
+)
+def test_what_is_wrong_with_a_file_is_told_alike(what, tmp_path):
+    name, content = spoilt(what)
+    (tmp_path / name).write_bytes(content)
+    same(tmp_path / name, tmp_path)
+    same(tmp_path / f"no-{name}", tmp_path)
+    with pytest.raises(InputError, match=r"in\."):
+        released(tmp_path / name, tmp_path / "o.csv", "duckdb")
+
+
+def test_files_that_are_written_twice_are_two(tmp_path):
+    release = shoal.anonymize(people(200), engine="duckdb", out=tmp_path / "a.csv", k=5, **ROLES)
+    release.write(tmp_path / "b.csv")
+    release.write(tmp_path / "c.csv")
+    release.close()
+    assert len({(tmp_path / f"{name}.csv").stat().st_ino for name in "abc"}) == 3
+    assert len({(tmp_path / f"{name}.csv").read_bytes() for name in "abc"}) == 1
+
+
+@pytest.mark.parametrize("out", ["o.csv", "o.parquet"])
+def test_a_release_in_a_file_is_used_like_another(out, tmp_path):
+    made = [
+        shoal.anonymize(
+            people(200).to_pandas(), engine=engine, out=tmp_path / f"{engine}-{out}", k=5, seed=5,
+            **ROLES,
+        )
+        for engine in ENGINES
+    ]  # fmt: skip
+    memory, stored_ = made
+    asked = "SELECT count(*) FROM release WHERE age > 30"
+    assert repr(shoal.query(stored_, asked)) == repr(shoal.query(memory, asked))
+    assert list(stored_.to_pandas("interval")["age"]) == list(memory.to_pandas("interval")["age"])
+    assert list(shoal.expand(stored_)) == list(shoal.expand(memory))
+    stored_.close()
+    again = shoal.anonymize(people(200), engine="duckdb", k=5, **ROLES)
+    again.close()
+    for use in (again.verify, lambda: again.data, lambda: shoal.expand(again)):
+        with pytest.raises(PolicyError, match="was closed"):
+            use()
+
+
+def test_what_is_spilt_is_private(tmp_path, monkeypatch):
+    modes = set()
+
+    def looked_at(self, *arguments):
+        modes.update(stat.S_IMODE(f.stat().st_mode) for f in self.room.spill.path.iterdir())
+        return recode(self, *arguments)
+
+    recode = DuckDBEngine.recode
+    monkeypatch.setattr(DuckDBEngine, "recode", looked_at)
+    temp = tmp_path / "temp"
+    temp.mkdir()
+    asked = {**ROLES, "k": 5, "method": "hilbert", "temp": str(temp)}
+    release = shoal.anonymize(people(200), engine="duckdb", **asked)
+    modes.update(stat.S_IMODE(file.stat().st_mode) for file in temp.glob("*/*.*"))
+    release.close()
+    assert modes == {0o600}

@@ -161,6 +161,8 @@ class Release:
     """Of the input's file, for the record: it must not be published."""
     delimiter: str | None = None
     """Of the input's CSV file: a release as CSV has the same."""
+    not_worked_out: tuple[str, ...] = ()
+    """What would be told of the release, had all records been in memory."""
     sensitive_table: pa.Table | None = None
     """Sensitive values by group, where they are published apart (method anatomy)."""
     fingerprint: str = ""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from importlib import import_module
 from typing import NoReturn
@@ -139,6 +140,8 @@ def run() -> None:
     from shoal.cli.interrupting import INTERRUPTED, leave_at_once, never_swallowed
 
     sys.meta_path.insert(0, _NothingUnused())
+    # Whoever ends the command by its name, as systems do, wants it to clean up as well.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with never_swallowed():
             main()

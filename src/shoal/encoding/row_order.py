@@ -20,12 +20,21 @@ def ranks_of_column(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], int]:
     array = column.combine_chunks()
     if not pa.types.is_dictionary(array.type):
         array = array.dictionary_encode()
-    in_order = np.asarray(pc.sort_indices(array.dictionary))
+    in_order = np.array(pc.sort_indices(array.dictionary))
+    if pa.types.is_floating(array.dictionary.type):
+        _sort_zeros(in_order, array.dictionary)
     ranks = np.empty(len(in_order) + 1, dtype=np.int64)
     ranks[in_order] = np.arange(1, len(in_order) + 1)
     ranks[-1] = 0
     codes = np.asarray(array.indices.cast(pa.int32()).fill_null(-1))
     return ranks[codes], len(in_order) + 1
+
+
+def _sort_zeros(in_order: NDArray[np.uint64], values: pa.Array) -> None:
+    """Minus zero before zero: they are equal, and would stay as they came."""
+    sorted_ = values.to_numpy(zero_copy_only=False)[in_order]
+    zeros = np.flatnonzero(sorted_ == 0)
+    in_order[zeros] = in_order[zeros][np.argsort(~np.signbit(sorted_[zeros]))]
 
 
 def sorted_rows(keys: list[tuple[NDArray[np.int64], int]]) -> NDArray[np.int64]:

@@ -95,6 +95,10 @@ class Engine(ABC, Generic[Source, Table, Groups, Draft]):
 
         return noted
 
+    def refusal(self, plan: Plan, target: Path | None) -> str | None:
+        """Why a plan cannot be carried out here; None: it can."""
+        return None
+
     def accept(self, plan: Plan, target: Path | None) -> None:
         """Refuse a plan that cannot be carried out here, before any data is read.
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from shoal.engines import get_engine
 from shoal.engines.memory.size import SAFE, available, bytes_for, in_words
-from shoal.engines.ranges.which import wants_the_whole
 from shoal.errors import InputError
 from shoal.io.batches import Batches, files_of
 from shoal.io.read import file_format
@@ -43,7 +43,6 @@ def chosen(plan: Plan, data: Any, target: Path | None) -> tuple[str, str | None]
     if needed <= budget:
         return "memory", None
     fits = f"about {records:,} records need {in_words(needed)}, more than {in_words(int(budget))}"
-    able = target is None or file_format(target) in {"csv", "parquet"}
-    if not able or policy.keep_order or wants_the_whole(plan) is not None:
+    if get_engine("duckdb").refusal(plan, target) is not None:
         return "memory", None  # which warns of its own memory
     return "duckdb", f"engine duckdb: {fits}; records lie in files meanwhile"

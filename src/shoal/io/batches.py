@@ -11,9 +11,9 @@ import pyarrow.parquet
 
 from shoal.errors import InputError, twice
 from shoal.io.frames import normalised, to_arrow
-from shoal.io.header import UTF8, csv_header, known_encoding
+from shoal.io.header import UTF8, known_encoding
 from shoal.io.paths import manifest_path
-from shoal.io.read import csv_batches, delimiter_of, file_format, read_table
+from shoal.io.read import csv_batches, delimiter_of, file_format, header_of, read_table
 from shoal.io.several import is_several, named_files
 
 __all__ = ["Batches", "files_of", "joined"]
@@ -113,11 +113,11 @@ class Batches:
 
 
 def _names(file: Path, missing: tuple[str, ...], encoding: str) -> list[str]:
-    known = file_format(file)
     if not file.exists():
         raise InputError(f"{file}: no such file")
+    known = file_format(file)
     if known == "csv":
-        return csv_header(file, encoding).names
+        return header_of(file, encoding).names
     if known == "parquet":
         try:
             return list(pa.parquet.read_schema(file).names)

@@ -8,6 +8,7 @@ means, a number or a date, is decided later from the few distinct values.
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import gzip
 import json
@@ -29,6 +30,7 @@ from shoal.errors import InputError, twice
 from shoal.io.header import (
     DELIMITERS,
     UTF8,
+    Header,
     csv_header,
     known_encoding,
     marked_encoding,
@@ -38,7 +40,7 @@ from shoal.io.header import (
 
 __all__ = [
     "DELIMITERS", "FORMATS", "csv_batches", "csv_problem", "delimiter_of", "file_format",
-    "format_ending", "read_table",
+    "format_ending", "header_of", "read_table", "reading",
 ]  # fmt: skip
 
 FORMATS = {
@@ -108,28 +110,42 @@ def read_table(
         "parquet": _read_parquet,
         "arrow": _read_arrow,
     }
-    try:
+    with reading(path):
         if path.is_dir():
             raise InputError(f"{path}: is a directory; expected a file")
         if not path.exists():
             raise InputError(f"{path}: no such file")
         reader = readers.get(file_format(path), _read_jsonl)
         table = reader(path, missing)
-    except (EOFError, gzip.BadGzipFile, zlib.error):
-        raise InputError(f"{path}: broken gzip file; fetch or pack it again") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
     _reject_duplicate_names(path, _names(path, table))
     if table.num_columns == 0:
         raise InputError(f"{path}: has no columns")
     return table
 
 
-def _read_csv(path: Path, missing: tuple[str, ...], encoding: str = UTF8) -> pa.Table:
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Tell in our words what can be wrong with a file whatever its format: others quote it."""
     try:
-        names, delimiter, bare = csv_header(path, encoding)
-    except UnicodeError:
-        raise _encoding_problem(path, encoding) or InputError(f"{path}: not {encoding}") from None
+        yield
+    except (EOFError, gzip.BadGzipFile, zlib.error):
+        raise InputError(f"{path}: broken gzip file; fetch or pack it again") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def header_of(path: Path, encoding: str) -> Header:
+    """The header of a CSV file; one line of error if it is in another encoding."""
+    with reading(path):
+        try:
+            return csv_header(path, encoding)
+        except UnicodeError:
+            problem = _encoding_problem(path, encoding)
+            raise problem or InputError(f"{path}: not {encoding}") from None
+
+
+def _read_csv(path: Path, missing: tuple[str, ...], encoding: str = UTF8) -> pa.Table:
+    names, delimiter, bare = header_of(path, encoding)
     _reject_duplicate_names(path, names)
     if bare:  # Arrow wants at least a line break
         return pa.table({name: pa.array([], TEXT) for name in names})
@@ -165,24 +181,25 @@ def csv_batches(
     path: Path, missing: tuple[str, ...], encoding: str, columns: Sequence[str], block: int
 ) -> Iterator[pa.RecordBatch]:
     """The records of a CSV file, so many bytes of it at a time; some of its columns."""
-    names, delimiter, bare = csv_header(path, encoding)
+    names, delimiter, bare = header_of(path, encoding)
     if bare:
         return
     options = _csv_options(path, names, delimiter, missing, encoding)
     options["read_options"].block_size = block
     options["convert_options"].include_columns = list(columns)
-    try:
-        with pa.csv.open_csv(path, **options) as batches:
-            yield from batches
-    except (pa.ArrowInvalid, OSError, UnicodeError):
-        raise csv_problem(path, delimiter, len(names), encoding) from None
+    with reading(path):
+        try:
+            with pa.csv.open_csv(path, **options) as batches:
+                yield from batches
+        except (pa.ArrowInvalid, OSError, UnicodeError):
+            raise csv_problem(path, delimiter, len(names), encoding) from None
 
 
 def delimiter_of(path: Path | None, encoding: str = UTF8) -> str | None:
     """The delimiter that a release keeps, of a CSV file with several columns; else None."""
     if path is None or file_format(path) != "csv":
         return None
-    header = csv_header(path, known_encoding(encoding))
+    header = header_of(path, known_encoding(encoding))
     kept = len(header.names) > 1 and header.delimiter != "\t"  # tabs are what the ending says
     return header.delimiter if kept else None
 

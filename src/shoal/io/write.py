@@ -97,6 +97,8 @@ class Writer:
         self.pages: Any = None
         self.waiting: pa.Table | None = None
         self.begun = False
+        self.longest = 0
+        """Bytes that no line of a CSV file is longer than."""
 
     def write(self, table: pa.Table) -> None:
         """The next records."""
@@ -111,8 +113,11 @@ class Writer:
         if not self.begun:
             header = self.delimiter.join(map(_header_name, table.column_names)) + "\n"
             self.packed.write(header.encode())
+            self.longest = len(header.encode())
             self.begun = True
         columns = [_escaped(column, self.delimiter) for column in table.columns]
+        widest = (pc.max(pc.binary_length(column.dictionary)).as_py() or 0 for column in columns)
+        self.longest = max(self.longest, sum(widest) + len(columns))
         for start in range(0, table.num_rows, BATCH_ROWS):
             self.packed.write(_csv_batch(columns, self.delimiter, start))
 

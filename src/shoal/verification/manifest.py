@@ -276,6 +276,9 @@ def notices(release: Release) -> list[str]:
         found.append("rows keep the input's order, which can betray who they are")
     if policy.person is not None:
         found.append(PSEUDONYMS if policy.person_as is not None else PERSONS)
+    if release.not_worked_out:
+        left_out = ", ".join(release.not_worked_out)
+        found.append(f"not worked out, since it takes all records in memory: {left_out}")
     return found
 
 

@@ -38,7 +38,7 @@ CLASSES = 1 << 16
 """Classes that are looked at together."""
 ONE_VALUE = "(min({0}) IS NOT DISTINCT FROM max({0}) AND count({0}) IN (0, count(*)))"
 LINE = 1 << 21
-"""Bytes of the longest line of a CSV file; DuckDB reads a few of these at once."""
+"""Bytes of the longest line of a usual CSV file; DuckDB reads a few of these at once."""
 A_RECORD = 60
 """Bytes that DuckDB takes for a record while it groups, about."""
 
@@ -69,13 +69,19 @@ class Written:
     """A released file, looked at through SQL."""
 
     def __init__(
-        self, con: Any, path: Path, names: Sequence[str], policy: Policy, delimiter: str | None
+        self,
+        con: Any,
+        path: Path,
+        names: Sequence[str],
+        policy: Policy,
+        delimiter: str | None,
+        line: int = 0,
     ) -> None:
         self.con = con
         self.policy = policy
         self.place = {name: f"c{number}" for number, name in enumerate(names)}
         """What SQL calls a column: to DuckDB names that differ in case only are one."""
-        self.relation = _relation(path, names, policy, delimiter)
+        self.relation = _relation(path, names, policy, delimiter, max(line, LINE))
         self.known: dict[str, int] = {}
         """Of sensitive columns without a model: records in classes with one value."""
 
@@ -200,7 +206,9 @@ def _part(
     return Verification(tuple(check_classes(models, known_sizes(sizes), found)), sizes)
 
 
-def _relation(path: Path, names: Sequence[str], policy: Policy, delimiter: str | None) -> str:
+def _relation(
+    path: Path, names: Sequence[str], policy: Policy, delimiter: str | None, line: int
+) -> str:
     """The file as SQL names it; its columns are c0, c1, ... in their order."""
     places = [f"c{number}" for number in range(len(names))]
     file = _text(glob.escape(str(path)))  # DuckDB takes names for patterns
@@ -215,7 +223,8 @@ def _relation(path: Path, names: Sequence[str], policy: Policy, delimiter: str |
     return (
         f"read_csv({file}, columns = {{{types}}}, header = true, auto_detect = false, "
         f"delim = {_text(between)}, quote = '\"', escape = '\"', nullstr = '', "
-        f"hive_partitioning = false, max_line_size = {LINE}, buffer_size = {4 * LINE})"
+        f"hive_partitioning = false, max_line_size = {line}, "
+        f"buffer_size = {max(4 * LINE, 2 * line)})"
     )
 
 

@@ -30,7 +30,7 @@ from shoal.engines.duckdb.publishing import (
     published_range,
     write_file,
 )
-from shoal.engines.duckdb.spill import Pieces, Scattered, Spill, smallest_type
+from shoal.engines.duckdb.spill import Pieces, Scattered, Spill, private, smallest_type
 from shoal.engines.duckdb.staging import Coded, Staged, coded, staged
 from shoal.engines.duckdb.stored import Room, StoredRelease, TableInFile, known_format
 from shoal.engines.memory.budget import best_l
@@ -90,6 +90,8 @@ class Draft(NamedTuple):
     names: list[str]
     sample: Sample
     """Some of its records."""
+    line: int
+    """Bytes of its longest line at most, if it is CSV."""
     grouped: Grouped
 
 
@@ -102,10 +104,14 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
     target: Path | None = None
     """Where the release will go: it is written in that format."""
 
+    def refusal(self, plan: Plan, target: Path | None) -> str | None:
+        """See `Engine`."""
+        return _refusal(plan, target)
+
     def accept(self, plan: Plan, target: Path | None) -> None:
         """Refuse what cannot be promised out of memory, before the work starts."""
         self.plan, self.target = plan, target
-        if reason := _refusal(plan, target):
+        if reason := self.refusal(plan, target):
             raise PolicyError(f"engine duckdb: {reason}; or choose engine = memory")
         policy = plan.policy
         free = available() or 2 * SMALL
@@ -211,7 +217,7 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         borders = Borders(course, table.sketch, table.records, size, values)
         counts = BucketCounts(borders.buckets, book, plan.models)
         done = 0
-        with spill.file("buckets").open("wb") as file:
+        with open(spill.file("buckets"), "wb", opener=private) as file:
             for bucket, sensitive in table.scan(
                 lambda batch: (borders.of(table.codes(batch)), table.sensitive_codes(batch))
             ):
@@ -301,11 +307,12 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         """Write the release in canonical order, as it will be handed out."""
         ending = "".join(_endings(self.target)) if self.target is not None else ".parquet"
         path = self.room.spill.file(f"release{ending}")
+        os.close(private(str(path), os.O_CREAT | os.O_WRONLY))
         target = (path, self.source.batches.delimiter)
-        digest, qi, names, sample = write_file(
+        digest, qi, names, sample, line = write_file(
             table, groups.rows, groups.classes, target, self.room.spill, self.report
         )
-        return Draft(path, digest, qi, names, sample, groups)
+        return Draft(path, digest, qi, names, sample, line, groups)
 
     @told
     def verify(self, draft: Draft, plan: Plan) -> Verification:
@@ -314,7 +321,8 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         assert self.source.stage is not None
         policy, records = plan.policy, self.source.stage.records
         with self.room.connect() as con:
-            written = Written(con, draft.path, draft.names, policy, self.source.batches.delimiter)
+            form = (self.source.batches.delimiter, draft.line)
+            written = Written(con, draft.path, draft.names, policy, *form)
             found = written.check(draft.qi, plan.models, records, self.room.memory)
             self.exposed = tuple(written.exposed(draft.qi, draft.sample, records))
             self.unprotected = tuple(written.unprotected(records))
@@ -374,6 +382,10 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
             unprotected=self.unprotected,
             exposed_in_input=decision.exposed,
             cautions=decision.cautions,
+            not_worked_out=(
+                *(["disclosure"] if policy.sensitive else []),
+                *(["bound"] if plan.proves else []),
+            ),
             risk_before={
                 "highest": round(1 / found.smallest, 9),
                 "average": round(found.classes / records, 9),
@@ -388,6 +400,7 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
             fingerprint=draft.sha256,
             file=draft.path,
             room=self.room,
+            line=draft.line,
         )  # fmt: skip
 
 

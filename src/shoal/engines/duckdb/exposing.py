@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from shoal.encoding.exposure import SAMPLE, guessed, keyed, lines_of, share_told
 from shoal.encoding.values import is_present
 from shoal.encoding.weights import what_weights_tell
+from shoal.engines.duckdb.profile import BITS
 from shoal.engines.duckdb.staging import Coded
 from shoal.io.write import decoded
 from shoal.methods.sparseness import how_few_repeat, least_class
@@ -24,8 +25,6 @@ from shoal.plan import Plan
 from shoal.policy import Policy
 
 __all__ = ["Counting", "Sample", "told_before"]
-
-BITS = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 
 
 class Sample:

@@ -22,6 +22,9 @@ __all__ = ["told"]
 
 Step = TypeVar("Step", bound=Callable[..., Any])
 FULL = (errno.ENOSPC, errno.EDQUOT)
+NO_ROOM = ("no space left", "disk quota", "disk full", "max_temp_directory_size")
+"""What DuckDB says then; its words are looked at and not passed on."""
+FULL_FOLDER = "engine duckdb: no room is left in the folder of temp; name another (--temp DIR)"
 
 
 def told(step: Step) -> Step:
@@ -39,14 +42,18 @@ def told(step: Step) -> Step:
                 "(--memory 2GB)"
             ) from None
         except duckdb.Error as error:
+            if any(word in str(error).lower() for word in NO_ROOM):
+                raise OutputError(FULL_FOLDER) from None
             raise OutputError(
-                f"engine duckdb: DuckDB failed ({type(error).__name__}); is there room in the "
-                "folder of temp (--temp DIR)?"
+                f"engine duckdb: DuckDB failed ({type(error).__name__}), not for want of room; "
+                "choose engine = memory, and please report it"
             ) from None
         except OSError as error:
-            why = "no room is left" if error.errno in FULL else error.strerror or "cannot write"
+            if error.errno in FULL:
+                raise OutputError(FULL_FOLDER) from None
+            place = f"{error.filename}: " if error.filename else ""
             raise OutputError(
-                f"engine duckdb: {why} in the folder of temp; name another (--temp DIR)"
+                f"engine duckdb: {place}{error.strerror or 'cannot be read or written'}"
             ) from None
         finally:
             _give_back()

@@ -17,7 +17,11 @@ from numpy.typing import NDArray
 from shoal.encoding.values import Values, is_present
 from shoal.errors import InputError
 
-__all__ = ["Growing", "Profiled"]
+__all__ = ["BITS", "Growing", "Profiled"]
+
+
+BITS = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
+"""What floats are as whole numbers of as many bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,8 +122,12 @@ def _keys(values: pa.Array) -> list[Any]:
         width = pa.int32() if pa.types.is_date32(kind) or pa.types.is_time32(kind) else pa.int64()
         keys: list[Any] = values.cast(width).to_pylist()
         return keys
-    if pa.types.is_floating(kind):  # NaN is not equal to itself
-        keys = values.to_pylist()
-        return ["nan" if key is not None and math.isnan(key) else key for key in keys]
+    if pa.types.is_floating(kind):  # by their bits: 0.0 equals -0.0, and is another text
+        keys = values.view(BITS[kind.bit_width]).to_pylist()
+        numbers = values.to_pylist()
+        return [
+            "nan" if number is not None and math.isnan(number) else key
+            for key, number in zip(keys, numbers, strict=True)
+        ]
     keys = values.to_pylist()
     return keys

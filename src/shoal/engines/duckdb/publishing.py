@@ -152,8 +152,10 @@ def write_file(
     target: tuple[Path, str | None],
     spill: Spill,
     report: Report,
-) -> tuple[str, tuple[str, ...], list[str], Sample]:
-    """Write the release; gives its SHA-256, quasi-identifiers and columns, and some records.
+) -> tuple[str, tuple[str, ...], list[str], Sample, int]:
+    """Write the release; gives its SHA-256, quasi-identifiers and columns, some records.
+
+    At last comes the length that no line of it exceeds.
 
     Parameters
     ----------
@@ -194,7 +196,7 @@ def write_file(
                 sample.add(layout.named(table))
             done += table.num_rows
             report("write", done, coded.records)
-        return writer.close(), layout.qi, layout.names, sample
+        return writer.close(), layout.qi, layout.names, sample, writer.longest
     except BaseException:
         writer.abandon()
         raise

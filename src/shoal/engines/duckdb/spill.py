@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from shoal.errors import OutputError
 from shoal.io.together import is_dead, owner_mark
 
-__all__ = ["Pieces", "Scattered", "Spill", "smallest_type"]
+__all__ = ["Pieces", "Scattered", "Spill", "private", "smallest_type"]
 
 PREFIX = ".shoal-spill."
 OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
@@ -51,6 +51,11 @@ class Spill:
         return self.path / name
 
 
+def private(path: str, flags: int) -> int:
+    """Opens a file, as `open` asks for it, that nobody else may look into once it is there."""
+    return os.open(path, flags, 0o600)
+
+
 def _remove_dead(place: Path) -> None:
     """Remove folders of runs that were killed."""
     with contextlib.suppress(OSError):
@@ -73,7 +78,7 @@ class Pieces:
 
     def append(self, *batches: pa.RecordBatch) -> None:
         """Write some more."""
-        with self.path.open("ab") as file:
+        with open(self.path, "ab", opener=private) as file:
             for batch in batches:
                 with pa.ipc.new_stream(file, batch.schema, options=OPTIONS) as stream:
                     stream.write_batch(batch)

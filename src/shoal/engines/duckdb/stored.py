@@ -16,11 +16,14 @@ from shoal.engines.duckdb.check import Written, connection
 from shoal.engines.duckdb.spill import Spill
 from shoal.errors import PolicyError, VerificationError
 from shoal.io.read import file_format, format_ending, read_table
-from shoal.io.write import sha256_of
+from shoal.io.write import decoded, sha256_of
 from shoal.release import Release
 from shoal.verification.result import Verification
 
 __all__ = ["Room", "StoredRelease", "TableInFile"]
+
+
+CLOSED = "the release was closed; anonymize again, or use the file that it was written to"
 
 
 @dataclass(frozen=True)
@@ -55,12 +58,18 @@ class TableInFile:
             raise AttributeError(name)
         return getattr(self.loaded(), name)
 
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """For whoever reads Arrow."""
+        return decoded(self.loaded()).__arrow_c_stream__(requested_schema)
+
     def __len__(self) -> int:
         return self.num_rows
 
     def loaded(self) -> pa.Table:
         """All of it, in memory."""
         if self._table is None:
+            if not self.path.exists():
+                raise PolicyError(CLOSED)
             table = read_table(self.path)
             self._table = armed_names(table) if self.armed else table
         return self._table
@@ -72,6 +81,8 @@ class StoredRelease(Release):
 
     file: Path = Path()
     room: Room | None = None
+    line: int = 0
+    """Bytes of its longest line at most, if it is CSV."""
 
     @property
     def stored(self) -> TableInFile:
@@ -84,13 +95,14 @@ class StoredRelease(Release):
 
     def verify(self) -> Verification:
         """Check every model anew on the file."""
+        self._check_open()
         return self._checked(self.file)
 
     def _checked(self, path: Path) -> Verification:
         assert self.room is not None
         with self.room.connect() as con:
             names = self.stored.column_names
-            written = Written(con, path, names, self.policy, self.delimiter)
+            written = Written(con, path, names, self.policy, self.delimiter, self.line)
             records = self.verification.records
             return written.check(self.qi, self.models, records, self.room.memory)
 
@@ -103,10 +115,13 @@ class StoredRelease(Release):
         if self.room is not None:
             self.room.spill.remove()
 
+    def _check_open(self) -> None:
+        if not self.file.exists():
+            raise PolicyError(CLOSED)
+
     def _check_unchanged(self) -> None:
         """What was verified is the file in our folder, and no other is copied."""
-        if not self.file.exists():
-            raise PolicyError("the release was closed; anonymize again, or write it before")
+        self._check_open()
         # A file that was written before is the same file under two names: it may be another now.
         if sha256_of(self.file) != self.fingerprint:
             raise VerificationError(
@@ -135,10 +150,15 @@ class StoredRelease(Release):
 
 
 def _put(source: Path, target: Path) -> None:
-    """The same bytes under another name; a second name for them, where that can be."""
+    """The same bytes under another name; a second name for them, where that can be.
+
+    One only: files of two names that others know would be changed together.
+    """
     mode = target.stat().st_mode if target.exists() else None
     target.unlink(missing_ok=True)
     try:
+        if source.stat().st_nlink > 1:
+            raise OSError("it has a second name already")
         os.link(source, target)
     except OSError:
         shutil.copyfile(source, target)

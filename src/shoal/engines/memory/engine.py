@@ -121,13 +121,15 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
         """An Arrow table from whatever the caller has."""
         self.report("read", 0, 1)
         path = Path(data) if isinstance(data, str | Path) else None
-        if is_several(data):
-            parts = [to_arrow(f, policy.missing, policy.encoding)[0] for f in files_of(data)]
-            data = joined(parts, files_of(data))
+        files = files_of(data) if is_several(data) else []
+        if files:
+            parts = [to_arrow(f, policy.missing, policy.encoding)[0] for f in files]
+            data = joined(parts, files)
         table, kind = to_arrow(data, policy.missing, policy.encoding)
         # What is no regular file, as a pipe, cannot be read twice.
         digest = sha256_of(path) if path is not None and path.is_file() else None
-        delimiter = delimiter_of(path, policy.encoding) if digest is not None else None
+        first = files[0] if files else path if digest is not None else None
+        delimiter = delimiter_of(first, policy.encoding)
         return Source(table, kind, path, sha256=digest, delimiter=delimiter)
 
     def settle(self, source: Source, policy: Policy) -> tuple[Source, Policy]:
