@@ -20,6 +20,8 @@ from shoal.bounds.families import Family, families
 from shoal.bounds.rungs import Clock, FamilyBounds
 from shoal.effort import EFFORTS
 from shoal.errors import PolicyError
+from shoal.kernels.bounds.points import _sort_by_code
+from shoal.kernels.jit import kernel
 from shoal.methods import get_method
 from shoal.methods.base import Run
 from shoal.metrics.loss import gcp
@@ -270,3 +272,24 @@ class TestEdges:
     def test_manifest_rounds_down(self):
         bound = Bound(0.0123456789999, "dual", 0.99999)
         assert bound.to_dict() == {"loss": 0.012345678, "rung": "dual", "resolved": 0.9999}
+
+
+@kernel
+def sorted_by_code(codes, attribute, order, begin, end, keys, spare):
+    """The inner kernel has no way in for Python."""
+    _sort_by_code(codes, attribute, order, begin, end, keys, spare)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 2**31 - 1) | st.integers(0, 3), max_size=200), st.integers(0, 5))
+def test_points_are_sorted_as_numpy_sorts_them_with_equals_left_in_place(values, begin):
+    codes = np.array([[0, value] for value in values], dtype=np.int32).reshape(-1, 2)
+    order = np.random.default_rng(len(values)).permutation(len(values))
+    begin = min(begin, len(values))
+    end = max(begin, len(values) - 1)
+    expected = order.copy()
+    part = order[begin:end]
+    expected[begin:end] = part[np.argsort(codes[part, 1], kind="stable")]
+    keys, spare = (np.empty(len(values), dtype=np.int64) for _ in range(2))
+    sorted_by_code(codes, 1, order, begin, end, keys, spare)
+    assert order.tolist() == expected.tolist()

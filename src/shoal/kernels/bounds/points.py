@@ -19,6 +19,9 @@ BLOCK = 1024
 """Points of a block, a box around neighbouring leaves, at most."""
 WIDE = 512
 """Attributes of more codes than this are looked at code by code: their row would be long."""
+SHORT = 16
+"""Keys that are sorted by insertion before longer runs are merged."""
+LOW_HALF = (1 << 32) - 1
 
 
 class Space(NamedTuple):
@@ -52,6 +55,8 @@ def tree_order(costs, codes, order, leaf_of, block_of):
     ends = np.empty(128, dtype=np.int64)
     inside = np.empty(128, dtype=np.bool_)  # of a block that was counted already
     begins[0], ends[0], inside[0] = 0, n, False
+    keys = np.empty(n, dtype=np.int64)
+    spare = np.empty(n, dtype=np.int64)
     depth = 1
     leaves = 0
     blocks = 0
@@ -67,16 +72,51 @@ def tree_order(costs, codes, order, leaf_of, block_of):
             leaves += 1
             continue
         attribute = _dearest(costs, codes, order, begin, end)
-        part = order[begin:end].copy()
-        keys = np.empty(end - begin, dtype=np.int32)
-        for i in range(end - begin):
-            keys[i] = codes[part[i], attribute]
-        order[begin:end] = part[np.argsort(keys, kind="mergesort")]
+        _sort_by_code(codes, attribute, order, begin, end, keys, spare)
         middle = (begin + end) // 2
         begins[depth], ends[depth], inside[depth] = middle, end, known
         begins[depth + 1], ends[depth + 1], inside[depth + 1] = begin, middle, known
         depth += 2
     return leaves, blocks
+
+
+@inner_kernel
+def _sort_by_code(codes, attribute, order, begin, end, keys, spare):
+    """Sort order[begin:end] by an attribute; points of one code stay as they are.
+
+    What np.argsort and an assignment to a slice would do: Numba compiles these for two
+    seconds, mostly messages of errors. A key is a code and a place, so no two are equal.
+    """
+    count = end - begin
+    for i in range(count):
+        keys[i] = np.int64(codes[order[begin + i], attribute]) << 32 | i
+    for first in range(0, count, SHORT):
+        for i in range(first + 1, min(first + SHORT, count)):
+            key = keys[i]
+            j = i
+            while j > first and keys[j - 1] > key:
+                keys[j] = keys[j - 1]
+                j -= 1
+            keys[j] = key
+    width = SHORT
+    while width < count:
+        for first in range(0, count, 2 * width):
+            middle = min(first + width, count)
+            last = min(first + 2 * width, count)
+            left, right = first, middle
+            for i in range(first, last):
+                if right >= last or (left < middle and keys[left] < keys[right]):
+                    spare[i] = keys[left]
+                    left += 1
+                else:
+                    spare[i] = keys[right]
+                    right += 1
+        keys, spare = spare, keys
+        width *= 2
+    for i in range(count):
+        spare[i] = order[begin + (keys[i] & LOW_HALF)]
+    for i in range(count):
+        order[begin + i] = spare[i]
 
 
 @inner_kernel
