@@ -451,3 +451,9 @@ def test_no_page_says_where_the_files_lie(client, folder):
     })  # fmt: skip
     assert b"x.csv: odd" in page.body
     assert str(folder).encode() not in page.body
+
+
+def test_sections_of_the_report_hide_nothing():
+    from shoal.studio.pages import marked
+
+    assert marked("<p>a\u202eb\U000e0041\n\tc</p>") == "<p>a⟨U+202E⟩b⟨U+E0041⟩\n\tc</p>"

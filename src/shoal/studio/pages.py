@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import unicodedata
 from functools import cache
 from importlib.resources import files
@@ -22,12 +23,29 @@ from shoal.studio.session import Session
 from shoal.studio.steps import steps_of
 from shoal.studio.texts import all_texts, counted, language, text
 
-__all__ = ["Form", "Studio", "TooLargeError", "form_of", "go", "studio_of", "visible", "whole"]
+__all__ = [
+    "Form",
+    "Studio",
+    "TooLargeError",
+    "form_of",
+    "go",
+    "marked",
+    "studio_of",
+    "visible",
+    "whole",
+]
 
 LARGEST_FORM = 4 << 20
 LONGEST = 60
 UNSEEN = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 """Controls, marks of direction, halves of characters: shown by their numbers."""
+
+
+HIDING = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\U000e0001-\U000e007f]"
+)
+"""Of these, those that hide or turn what is beside them."""
 
 
 class TooLargeError(Exception):
@@ -131,6 +149,11 @@ def visible(value: Any, longest: int = LONGEST) -> str:
     shown = str(value)
     cut = shown if len(shown) <= longest else shown[:longest] + "…"
     return "".join(f"⟨U+{ord(c):04X}⟩" if unicodedata.category(c) in UNSEEN else c for c in cut)
+
+
+def marked(html: str) -> str:
+    """A page of others' making, in which what cannot be seen is shown by its number."""
+    return HIDING.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", html)
 
 
 def _escaped(toml: str) -> str:

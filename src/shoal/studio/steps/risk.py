@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from shoal.errors import ShoalError
 from shoal.studio.jobs import Job
-from shoal.studio.pages import Studio, form_of, go, studio_of
+from shoal.studio.pages import Studio, form_of, go, marked, studio_of
 from shoal.watching import STAGES
 
 __all__ = ["attack", "make_report", "risk", "risk_parts"]
@@ -45,7 +45,7 @@ def _told(studio: Studio) -> dict[str, Any]:
     attacked = studio.jobs.of(job.id, "attack")
     sections = ""
     if report is not None and (path := report.file("sections")) is not None:
-        sections = path.read_text(encoding="utf-8")
+        sections = marked(path.read_text(encoding="utf-8"))
     working = [one for one in (report, attacked) if one is not None and one.state == "running"]
     return {
         "job": job, "report": report, "sections": sections, "attacked": attacked,
