@@ -412,3 +412,9 @@ def test_what_is_spilt_is_private(tmp_path, monkeypatch):
     modes.update(stat.S_IMODE(file.stat().st_mode) for file in temp.glob("*/*.*"))
     release.close()
     assert modes == {0o600}
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_numbers_that_duckdb_has_not(ending, tmp_path):
+    large = pa.array([10**45 + i % 3 for i in range(200)], pa.decimal256(50, 0))
+    same(people(200).set_column(5, "note", large), tmp_path, ending)

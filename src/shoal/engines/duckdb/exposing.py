@@ -139,4 +139,6 @@ def _key(column: pa.Array, policy: Policy) -> pa.Array:
     present = pa.array(is_present(column, policy.missing))
     if pa.types.is_floating(column.type):
         column = column.view(BITS[column.type.bit_width])
+    elif pa.types.is_decimal256(column.type):  # which DuckDB has not
+        column = column.cast(pa.string())
     return pc.if_else(present, column, pa.scalar(None, column.type))
