@@ -6,7 +6,6 @@ import errno
 import hashlib
 import json
 import os
-import random
 import signal
 import stat
 import subprocess
@@ -22,6 +21,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import shoal
+from engine_tables import ROLES, TOWNS, people
 from shoal.encoding.sketch import Sketch
 from shoal.engines.duckdb import engine as duckdb_engine
 from shoal.engines.duckdb import publishing, spill
@@ -42,29 +42,6 @@ from shoal.methods.bsgi import BSGI
 from shoal.methods.hilbert import Hilbert
 from shoal.models import KAnonymity, models_of
 from shoal.policy import Policy
-
-TOWNS = ["Aachen", "Bonn", "Celle", "Düren, Rhein", 'E"ssen', "Fulda", "Gera", "Hamm"]
-ROLES = {
-    "qi": ["age", "town", "degree"],
-    "sensitive": "disease",
-    "plain": "note",
-    "identifier": "name",
-    "kind": {"degree": "ordinal"},
-}
-
-
-def people(n: int = 600, seed: int = 1, diseases: int = 12) -> pa.Table:
-    rng = random.Random(seed)
-    return pa.table(
-        {
-            "name": [f"p{i}" for i in range(n)],
-            "age": [rng.choice([None, *range(18, 60)]) for _ in range(n)],
-            "town": [rng.choice([*TOWNS, None]) for _ in range(n)],
-            "degree": [rng.choice("abcd") for _ in range(n)],
-            "disease": [f"d{rng.randrange(diseases)}" for _ in range(n)],
-            "note": [rng.choice([None, 0.5, 1.5, 2.5, float("nan")]) for _ in range(n)],
-        }
-    )
 
 
 @pytest.fixture

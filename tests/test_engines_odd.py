@@ -20,6 +20,7 @@ import pytest
 
 import command
 import shoal
+from engine_tables import ROLES, people
 from shoal.encoding import exposure
 from shoal.engines.choosing import chosen
 from shoal.engines.duckdb import exposing, stored
@@ -32,7 +33,6 @@ from shoal.methods.hilbert import Hilbert
 from shoal.models import models_of
 from shoal.plan import Plan
 from shoal.policy import Policy
-from test_engines import ROLES, people
 
 ENGINES = ("memory", "duckdb")
 

@@ -1,0 +1,30 @@
+"""The table that tests of engines release: people with odd towns, missing ages and notes."""
+
+from __future__ import annotations
+
+import random
+
+import pyarrow as pa
+
+TOWNS = ["Aachen", "Bonn", "Celle", "Düren, Rhein", 'E"ssen', "Fulda", "Gera", "Hamm"]
+ROLES = {
+    "qi": ["age", "town", "degree"],
+    "sensitive": "disease",
+    "plain": "note",
+    "identifier": "name",
+    "kind": {"degree": "ordinal"},
+}
+
+
+def people(n: int = 600, seed: int = 1, diseases: int = 12) -> pa.Table:
+    rng = random.Random(seed)
+    return pa.table(
+        {
+            "name": [f"p{i}" for i in range(n)],
+            "age": [rng.choice([None, *range(18, 60)]) for _ in range(n)],
+            "town": [rng.choice([*TOWNS, None]) for _ in range(n)],
+            "degree": [rng.choice("abcd") for _ in range(n)],
+            "disease": [f"d{rng.randrange(diseases)}" for _ in range(n)],
+            "note": [rng.choice([None, 0.5, 1.5, 2.5, float("nan")]) for _ in range(n)],
+        }
+    )
