@@ -36,7 +36,7 @@ def test_nothing_imports_a_test_module(path):
 
 def early_returns(function: ast.AST) -> list[int]:
     """Lines of a function, without those inside it, that end it before its last assertion."""
-    inner = (ast.FunctionDef, ast.Lambda)
+    inner = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
     found, left = [], list(ast.iter_child_nodes(function))
     while left:
         node = left.pop()
