@@ -91,7 +91,7 @@ def installed(version: Version, python: Path) -> Path:
     before = [*known, "", ""]
     if before[0] != needs:
         run(python, "-m", "venv", "--clear", home)
-        run(*pip, "--only-binary=:all:", ".", "pytest", "hypothesis")
+        run(*pip, "--only-binary=:all:", ".[studio]", "pytest", "hypothesis")
     elif before[1] != source:  # else its compiled kernels are worth keeping
         run(*pip, "--no-deps", "--force-reinstall", ".")
     stamp.write_text(f"{needs} {source}", encoding="utf-8")
