@@ -24,6 +24,7 @@ MODELS: list[dict[str, Any]] = [
     {"l": 2, "l_reading": "distinct"},
     {"l": 1.5, "l_reading": "entropy"},
     {"l": 2, "l_reading": "recursive", "c": 2},
+    {"m": 2},
     {"k": 2, "alpha": 0.5},
     {"t": 0.3},
     {"beta": 1.5},

@@ -38,6 +38,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "entropy-l=2.5": {"l": 2.5, "l_reading": "entropy"},
     "recursive-l=3,c=2": {"l": 3, "l_reading": "recursive", "c": 2},
     "unique-l=2": {"l": 2, "l_reading": "unique"},
+    "m=2": {"m": 2},
     "k=3,alpha=0.4": {"k": 3, "alpha": 0.4},
     "t=0.35": {"t": 0.35},
     "beta=1.5": {"beta": 1.5},

@@ -47,6 +47,12 @@ def frequency(records, l):
     return l * descending(records)[0] <= size(records)
 
 
+def dealt_out(records, m):
+    """Some number of groups of m or more has room for every value once in each."""
+    most = descending(records)[0]
+    return any(most <= groups and m * groups <= size(records) for groups in range(1, most + 1))
+
+
 def distinct(records, l):
     return len(counts(records)) >= l and size(records) >= l
 
@@ -168,6 +174,7 @@ def holds(model, classes, ordered, numbers=None):
     one = {
         "k-anonymity": lambda c: k_anonymity(c, model.k),
         "frequency-l": lambda c: frequency(c, model.l),
+        "m-invariance": lambda c: dealt_out(c, model.m),
         "distinct-l": lambda c: distinct(c, model.l),
         "entropy-l": lambda c: entropy(c, model.l),
         "recursive-l": lambda c: recursive(c, model.c, model.l),
@@ -199,7 +206,7 @@ def level(model, classes, ordered):
     passed = [
         n
         for n in range(1, len(table) + 1)
-        if all(holds(type(model)(**others, **{parameter: n}), classes, ordered))
+        if all(holds(type(model).of(**others, **{parameter: n}), classes, ordered))
     ]
     return max(passed, default=0)
 

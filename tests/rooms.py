@@ -30,6 +30,7 @@ LAYERS: list[dict[str, str]] = [
         "rehearsal": "what a run would do",
         "recipient": "counts in a release, with bounds",
         "joining": "what several releases give away together",
+        "series": "releases of a table that changes, safe together",
     },
     {
         "engines": "where the work is done: in memory, in files, in ranges of records",
@@ -65,6 +66,7 @@ LAYERS: list[dict[str, str]] = [
         "model_settings": "what models are asked by",
         "report_fields": "what a policy says for the report",
         "roles": "which column is what, for whom",
+        "release_parts": "what a release says besides its table",
         "thresholds": "risks that are tolerated, and the k of each",
         "naming": "what names of columns say",
         "notation": "how dates and numbers are written",

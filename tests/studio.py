@@ -128,6 +128,42 @@ def surfing(width: int = 1280, dark: bool = False) -> Iterator[tuple[Any, list[s
             browser.close()
 
 
+UNEXPLAINED = """() => {
+  const apart = 'textarea, select, pre, code, bdi, svg, script, template, .term, .hidden, .number,'
+    + ' .head, h1, h2, h3, .preview, [hidden]';
+  const said = (one) => one && one.querySelector('.term [role=tooltip]');
+  const explained = (node) => {
+    const block = node.closest('td, th, p, li, dd, figcaption, caption, summary, label, button');
+    if (!block) return false;
+    if (said(block)) return true;
+    const means = block.closest('[data-means]');
+    if (means && document.getElementById(means.dataset.means)) return true;
+    const cell = block.closest('td, th');
+    if (!cell) return false;
+    const table = cell.closest('table');
+    return said(cell.parentElement.cells[0]) || said(table.caption)
+      || said(table.tHead && table.tHead.rows[0].cells[cell.cellIndex]);
+  };
+  const walker = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+  const found = [];
+  while (walker.nextNode()) {
+    const node = walker.currentNode;
+    if (/\\d/.test(node.data) && !node.parentElement.closest(apart)
+        && !explained(node.parentElement)) found.push(node.data.trim().slice(0, 80));
+  }
+  return found;
+}"""
+"""Texts with a number whose meaning is not one hover or focus away: in the same block, at the
+head of its row or column or table, or named by `data-means`. Values of the table itself, names
+and pictures (which have a text of their own) are apart."""
+
+
+def unexplained(page: Any) -> list[str]:
+    """Numbers of a page without a meaning nearby."""
+    found: list[str] = page.evaluate(UNEXPLAINED)
+    return found
+
+
 def stayed_home(asked: list[str], port: int) -> bool:
     """Whether every request went to the studio, and nowhere else."""
     assert asked

@@ -49,7 +49,8 @@ def test_kernels_know_arrays_only():
 def test_public_names_are_the_curated_ones():
     assert sorted(shoal.__all__) == [
         "Hierarchy", "Policy", "Release", "__version__", "anonymize", "attack", "compare",
-        "datasets", "errors", "expand", "inspect", "join_check", "pool", "query", "risk", "verify",
+        "datasets", "errors", "expand", "inspect", "join_check", "pool", "query", "risk",
+        "series_check", "verify",
     ]  # fmt: skip
     for name in shoal.__all__:
         assert getattr(shoal, name) is not None

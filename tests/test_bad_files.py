@@ -52,7 +52,7 @@ def test_file_below_a_file(tmp_path: Path, table: Path, out: Path) -> None:
 
 
 def test_unknown_input_ending(tmp_path: Path, out: Path) -> None:
-    odd = people(tmp_path / "people.xls")
+    odd = people(tmp_path / "people.docx")
     assert_refused(
         tmp_path, "anonymize", odd, "-o", out, *ROLES, "-k", 2, says=(".csv", ".parquet")
     )

@@ -53,6 +53,14 @@ def test_more_than_273_on_adult_by_mondrian():
     assert found.policy.k > 273
 
 
+@pytest.mark.parametrize("method", ["attributes", "incognito"])
+def test_no_level_fits_where_the_table_as_a_whole_does_not(method):
+    data = pa.table({"a": [i % 4 for i in range(60)], "s": [["x", "y"][i % 2] for i in range(60)]})
+    asked = {"alpha": 0.3, "max_loss": 0.5, "max_suppressed": "30%", "method": method}
+    with pytest.raises(InfeasibleError, match="no release"):
+        shoal.anonymize(data, qi=["a"], sensitive="s", hierarchy={"a": "flat"}, **asked)
+
+
 def test_a_time_is_for_the_level_that_was_found(people):
     release = shoal.anonymize(people, qi=QI, max_loss=0.1, time="0.5s", rest="plain", bound=False)
     assert release.verification.ok

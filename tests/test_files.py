@@ -371,7 +371,7 @@ def test_gzip_holds_neither_time_nor_name(tmp_path: Path) -> None:
 
 def test_unknown_ending() -> None:
     with pytest.raises(InputError, match=r"\.parquet"):
-        shoal.anonymize(arrow(), **SETTINGS, rest="plain").write("out.xls")
+        shoal.anonymize(arrow(), **SETTINGS, rest="plain").write("out.docx")
 
 
 @pytest.mark.parametrize("ending", ["parquet", "arrow"])

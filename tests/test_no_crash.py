@@ -143,3 +143,25 @@ def test_a_column_of_nulls_in_a_query(tmp_path):
         {"n": None, "expected": 2.0, "lower": 2, "upper": 2},
     )
     assert json.dumps(query(table, "SELECT count(*) FROM t WHERE n < 'x'").to_dict())
+
+
+@pytest.mark.parametrize("name", ["records", "loss"])
+def test_numbers_in_a_manifest_that_no_float_has(tmp_path, name):
+    """Found by the fuzzer: whole numbers of JSON have no end."""
+    out = tmp_path / "r.csv"
+    asked = {"qi": ["age", "gender"], "k": 5, "rest": "drop", "method": "hilbert"}
+    shoal.anonymize(shoal.datasets.census(100), **asked).write(out)
+    manifest = tmp_path / "r.csv.manifest.json"
+    told = json.loads(manifest.read_text("utf-8"))
+
+    def swollen(node):
+        if isinstance(node, dict):
+            return {key: swollen(value) for key, value in node.items()}
+        return 10**400 if isinstance(node, int | float) and not isinstance(node, bool) else node
+
+    told["release"][name] = swollen(told["release"][name]) if name in told["release"] else 10**400
+    told["risk"] = swollen(told["risk"])
+    manifest.write_text(json.dumps(told), "utf-8")
+    done = command("verify", out)
+    assert done.code in (1, 2), done
+    assert "Traceback" not in done.err

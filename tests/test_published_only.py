@@ -19,6 +19,7 @@ from command import shoal as command
 from shoal.errors import InputError, OutputError, VerificationError
 from shoal.io.together import all_or_none
 from shoal.io.write import sha256_of, write_table
+from shoal.models import KAnonymity
 
 DROPPING: dict[str, Any] = {"k": 4, "max_suppressed": "10%", "seed": 1}
 
@@ -368,6 +369,14 @@ def test_a_replaced_table_is_not_written(tmp_path: Path) -> None:
     object.__setattr__(release, "table", changed_table(release.table))
     with pytest.raises(VerificationError, match="was changed after it was verified"):
         release.write(tmp_path / "r.csv")
+    assert not list(tmp_path.iterdir())
+
+
+def test_equal_cells_under_other_models_are_checked_again(tmp_path: Path) -> None:
+    release = released()
+    asked = dataclasses.replace(release, models=(KAnonymity(50),))
+    with pytest.raises(VerificationError, match="k = 50"):
+        asked.write(tmp_path / "r.csv")
     assert not list(tmp_path.iterdir())
 
 

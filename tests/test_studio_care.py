@@ -454,6 +454,6 @@ def test_no_page_says_where_the_files_lie(client, folder):
 
 
 def test_sections_of_the_report_hide_nothing():
-    from shoal.studio.pages import marked
+    from shoal.studio.seen import marked
 
     assert marked("<p>a\u202eb\U000e0041\n\tc</p>") == "<p>a⟨U+202E⟩b⟨U+E0041⟩\n\tc</p>"

@@ -131,7 +131,7 @@ def test_names_of_columns_are_no_markup_either(client, tmp_path):
     ("name", "content", "said"),
     [
         ("ragged.csv", b"a,b\n1,2\n1,2,3\n", "line 3"),
-        ("latin.csv", "a,b\n1,Zo\xeb\n".encode("latin-1"), "--encoding latin-1"),
+        ("latin.csv", "a,b\n1,Zo\xeb\n".encode("latin-1"), "for example Encoding latin-1"),
         ("empty.csv", b"", "is empty"),
         ("bare.csv", b"a,b\n", "no records"),
         ("twice.csv", b"a,a\n1,2\n", "twice"),

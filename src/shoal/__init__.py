@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from shoal.recipient import expand, pool, query
     from shoal.release import Release
     from shoal.risks import risk
+    from shoal.series import series_check
     from shoal.verification.files import verify
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "pool",
     "query",
     "risk",
+    "series_check",
     "verify",
 ]
 
@@ -63,6 +65,7 @@ _HOMES = {
     "pool": "shoal.recipient",
     "query": "shoal.recipient",
     "risk": "shoal.risks",
+    "series_check": "shoal.series",
     "verify": "shoal.verification.files",
 }
 _MODULES = frozenset({"datasets", "errors"})

@@ -26,7 +26,7 @@ import difflib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "nearest",
     "no_column",
     "one_line",
+    "problem_in_words",
     "twice",
     "unknown",
 ]
@@ -249,3 +250,24 @@ def names_in(problem: Mapping[str, Any]) -> list[str]:
     if not names and (quoted := re.search(r"'([^']+)'", problem["msg"])):
         names = [quoted[1]]
     return names
+
+
+def problem_in_words(
+    problem: Mapping[str, Any], unknown: Callable[[str], str], secret: Collection[str] = ()
+) -> str:
+    """One line of a problem that pydantic found: which setting, what was expected, what came.
+
+    `unknown` says so of a name; of `secret` settings it is not told what came.
+    """
+    where = ".".join(str(part) for part in problem["loc"] if not is_type_name(part))
+    if problem["type"] == "extra_forbidden":
+        return unknown(where)
+    if problem["type"] == "value_error":
+        reason = str(problem["ctx"]["error"])
+        return f"{where}: {reason}" if where else reason
+    if problem["type"] == "missing":
+        return f"{where}: expected, and not given"
+    expected = problem["msg"].removeprefix("Input should be ").removeprefix("a valid ")
+    hidden = problem["loc"][0] in secret
+    came = type(problem["input"]).__name__ if hidden else repr(problem["input"])
+    return f"{where}: expected {expected}; got {came}"

@@ -61,6 +61,9 @@ class ModelSettings(BaseModel):
     c: Annotated[Number | None, ModelOption("-c", "The c of recursive (c,l)-diversity.", float)] = (
         Field(None, description="the c of recursive (c,l)-diversity")
     )
+    m: Annotated[
+        int | None, ModelOption("-m", "m-invariance: safe over releases; see --after.", int)
+    ] = Field(None, description="m-invariance: m different values, the same ones in a series")
     t: Annotated[Number | None, ModelOption("-t", "t-closeness.", float)] = Field(
         None, description="t-closeness"
     )
@@ -83,7 +86,7 @@ class ModelSettings(BaseModel):
         None, description="the e of (k,e)-anonymity"
     )
 
-    @field_validator("k", "l", "c", "t", "alpha", "beta", "delta", "e")
+    @field_validator("k", "l", "c", "m", "t", "alpha", "beta", "delta", "e")
     @classmethod
     def _numbers_are_numbers(cls, value: Any) -> Any:
         """Nothing is promised by what compares with nothing, or is endless."""

@@ -10,11 +10,13 @@ from shoal.engines import get_engine
 from shoal.engines.base import Engine
 from shoal.engines.choosing import chosen
 from shoal.errors import ShoalWarning
+from shoal.io.addresses import Address, Place, address_of, place_of
 from shoal.io.paths import check_targets, manifest_path, record_path
 from shoal.plan import Plan
 from shoal.policy import Policy
 from shoal.progress import Progress, reporting
 from shoal.release import Release, files_asked_with
+from shoal.series.beginning import engine_for_series
 from shoal.watching import in_notebook, watched
 
 __all__ = ["anonymize", "carry_out"]
@@ -22,7 +24,8 @@ __all__ = ["anonymize", "carry_out"]
 
 def anonymize(
     data: Any, policy: Policy | str | Path | None = None, *,
-    progress: Progress | bool | None = None, out: str | Path | None = None, **settings: Any,
+    progress: Progress | bool | None = None, out: str | Path | None = None,
+    after: str | Path | None = None, append: bool = False, **settings: Any,
 ) -> Release:  # fmt: skip
     """Turn microdata into a release that satisfies its models, or raise.
 
@@ -30,7 +33,8 @@ def anonymize(
     ----------
     data
         A pandas, Polars, PyArrow or DuckDB table, or the name of a file, of a folder of
-        CSV or Parquet files, or a pattern such as ``"people/*.parquet"``.
+        CSV or Parquet files, a pattern such as ``"people/*.parquet"``, or the address of a
+        table in a database: ``"postgresql://user@host/db?table=people"``.
     policy
         A `Policy`, the name of a policy file, or nothing if `settings` say it all.
     progress
@@ -40,6 +44,10 @@ def anonymize(
     out
         Where the release is written, with its manifest and record, when it is verified. A
         release that does not fit into memory should be told so: it is written once then.
+    after
+        The record of the release before, where this one continues a series.
+    append
+        The table has new persons only, and so has this release of the series.
     **settings
         Settings of `Policy` by name; they override the policy's own.
 
@@ -57,16 +65,23 @@ def anonymize(
     True
     """
     plan = Plan.of(Policy.of(policy, settings))  # what is wrong with it is said before the work
-    target = None if out is None else Path(out)
+    target = None if out is None else place_of(out)
+    data = address_of(data) or data
     if target is not None:
-        source = Path(data) if isinstance(data, str | Path) else None
+        source = place_of(data) if isinstance(data, str | Path | Address) else None
         asked_with = files_asked_with(plan.policy)
-        check_targets(source, target, manifest_path(target), record_path(target), asked_with)
+        proof = manifest_path(target) if isinstance(target, Path) else None
+        check_targets(source, target, proof, record_path(target), asked_with)
+    before = None if after is None else Path(after)
     if callable(progress):
-        release = carry_out(plan, data, progress, target=target, stacklevel=3)
+        release = carry_out(
+            plan, data, progress, target=target, after=before, append=append, stacklevel=3
+        )
     else:
         with watched(quiet=not (in_notebook() if progress is None else progress)) as report:
-            release = carry_out(plan, data, report, target=target, stacklevel=3)
+            release = carry_out(
+                plan, data, report, target=target, after=before, append=append, stacklevel=3
+            )
     if target is not None:
         try:
             release.write(target)
@@ -82,13 +97,22 @@ def carry_out(
     progress: Progress | None = None,
     *,
     engine: Engine[Any, Any, Any, Any] | None = None,
-    target: Path | None = None,
+    target: Place | None = None,
+    after: Path | None = None,
+    append: bool = False,
+    again: bool = False,
     stacklevel: int = 2,
 ) -> Release:
     """The release of microdata by a plan, to be written to a target; see `anonymize`.
 
     An engine that is given is used as it is; else the plan's is, or one that suits the table.
+    A release `after` another one continues its series; `again`: it is one that there is already.
     """
+    data = address_of(data) or data
+    if engine is None:
+        engine, plan = engine_for_series(
+            plan, reporting(progress), target, after, append=append, again=again
+        )
     if engine is None:
         name, why = chosen(plan, data, target)
         if why is not None:
@@ -109,7 +133,7 @@ def _carried_out(
     microdata = engine.read(data, plan.policy)
     engine.start_clock(plan.policy)
     source, settled = engine.settle(microdata, plan.policy)
-    decided = ("qi", "plain", "identifier", "notation")
+    decided = ("qi", "plain", "identifier", "notation", "order")
     plan = plan.with_settings(**{name: getattr(settled, name) for name in decided})
     source = engine.treat(source, plan.policy, plan.seed)
     table, plan = engine.coarsen(engine.encode(source, plan.policy), plan)

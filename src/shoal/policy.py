@@ -3,7 +3,6 @@
 Names are the same in the file, on the command line and as Python arguments::
 
     qi = ["age", "zip"]
-    sensitive = ["disease"]
     k = 10
     [hierarchy]
     zip = "zip.csv"
@@ -24,11 +23,19 @@ from typing import Any, Literal, get_args
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from shoal.effort import EffortName
-from shoal.errors import PolicyError, did_you_mean, is_type_name, line_of_name, names_in
+from shoal.errors import PolicyError, did_you_mean, line_of_name, names_in, problem_in_words
 from shoal.io.header import known_encoding
 from shoal.model_settings import ModelSettings
 from shoal.notation import check_notations
-from shoal.quantities import Number, Step, bytes_of, check_steps, seconds_of, share_of
+from shoal.quantities import (
+    Number,
+    Step,
+    bytes_of,
+    check_steps,
+    check_weights,
+    seconds_of,
+    share_of,
+)
 from shoal.report_fields import check_fields
 from shoal.roles import ROLES, Reader, Rest, Roles, WeightAs, as_tuple, known_to
 from shoal.thresholds import check_kept, with_k_of_threshold
@@ -119,6 +126,13 @@ class Policy(ModelSettings, Roles):
         "fold", description="sensitive values that differ in spelling only: fold, or distinct"
     )
 
+    series: bool = Field(
+        False, description="the first of several releases: the record keeps what the next needs"
+    )
+    counterfeits: bool = Field(
+        True, description="m over releases: invented records where nobody is left; false: refuse"
+    )
+
     layout: Layout = Field("cells", description="intervals in one cell, or as two columns")
     keep_order: bool = Field(False, description="keep the order of the input's rows")
     csv_safe: bool = Field(False, description="disarm cells a spreadsheet would run")
@@ -189,13 +203,7 @@ class Policy(ModelSettings, Roles):
     def _base_is_a_path(cls, value: Any) -> Any:
         return Path(value) if isinstance(value, str) else value
 
-    @field_validator("weight")
-    @classmethod
-    def _weights_are_positive(cls, value: dict[str, Number]) -> dict[str, Number]:
-        for name, weight in value.items():
-            if not 0 < weight < float("inf"):
-                raise ValueError(f"{name!r}: expected a positive number; got {weight}")
-        return value
+    _weights_are_in_range = field_validator("weight")(check_weights)
 
     @field_validator("round")
     @classmethod
@@ -414,20 +422,8 @@ class Policy(ModelSettings, Roles):
 
 def _first_problem(error: ValidationError) -> str:
     """One line: which setting, what was expected, what came."""
-    problem = error.errors()[0]
-    where = ".".join(str(part) for part in problem["loc"] if not is_type_name(part))
-    if problem["type"] == "extra_forbidden":
-        return _unknown(where)
-    if problem["type"] == "value_error":
-        reason = str(problem["ctx"]["error"])
-        return f"{where}: {reason}" if where else reason
-    if problem["type"] == "missing":
-        return f"{where}: expected, and not given"
-    expected = problem["msg"].removeprefix("Input should be ").removeprefix("a valid ")
-    # lists values of a column, maybe a sensitive one
-    secret = problem["loc"][0] in {"order", "exempt"}
-    came = type(problem["input"]).__name__ if secret else repr(problem["input"])
-    return f"{where}: expected {expected}; got {came}"
+    # these list values of a column, maybe a sensitive one
+    return problem_in_words(error.errors()[0], _unknown, secret={"order", "exempt"})
 
 
 def _unknown(name: str) -> str:

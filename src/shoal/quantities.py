@@ -10,13 +10,16 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 __all__ = [
-    "PERIODS", "Number", "Step", "bytes_of", "check_steps", "exact", "seconds_of", "share_of",
+    "PERIODS", "Number", "Step", "bytes_of", "check_steps", "check_weights", "exact", "seconds_of",
+    "share_of",
 ]  # fmt: skip
 
 Number = int | float
 Step = int | float | str
 """What a column is rounded to: a number, or the name of a period."""
 
+LEAST_WEIGHT, LARGEST_WEIGHT = 1e-6, 1e6
+"""Of an attribute in the loss: kernels add up losses of 32 bits, which must stay finite."""
 SECONDS_IN = {"s": 1, "m": 60, "h": 3600}
 BYTES_IN = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MIB": 1 << 20, "GIB": 1 << 30}
 PERIODS = ("day", "month", "quarter", "year", "decade")
@@ -47,6 +50,15 @@ def share_of(value: Number | str) -> Fraction:
     if share >= 1:
         raise ValueError(f"expected a share of the records such as 0.5% or 0.005; got {value!r}")
     return share
+
+
+def check_weights(weights: dict[str, Number]) -> dict[str, Number]:
+    """Refuse weights that losses cannot be added up with."""
+    for name, weight in weights.items():
+        if not LEAST_WEIGHT <= weight <= LARGEST_WEIGHT:
+            between = f"{LEAST_WEIGHT:g} to {LARGEST_WEIGHT:g}"
+            raise ValueError(f"{name!r}: expected a number from {between}; got {weight}")
+    return weights
 
 
 def check_steps(steps: Mapping[str, Step]) -> None:

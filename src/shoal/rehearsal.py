@@ -88,7 +88,8 @@ def rehearse(
     by, _ = chosen(plan, data, None)
     engine = get_engine(report=reporting(progress))  # what is possible is looked at in memory
     source, settled = engine.settle(engine.read(data, plan.policy), plan.policy)
-    plan = plan.with_settings(qi=settled.qi, plain=settled.plain, notation=settled.notation)
+    decided = ("qi", "plain", "notation", "order")
+    plan = plan.with_settings(**{name: getattr(settled, name) for name in decided})
     source = engine.treat(source, plan.policy, plan.seed)
     encoded = engine.encode(source, plan.policy)
     book = encoded.table.codebook

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -19,18 +17,35 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.encoding.classes import class_ids
+from shoal.encoding.rebuild import fingerprint_of
 from shoal.encoding.spreadsheet import disarmed_names
 from shoal.encoding.values import distinct_values
-from shoal.errors import VerificationError
+from shoal.errors import OutputError, PolicyError, VerificationError
+from shoal.io.addresses import Address, Place, place_of
+from shoal.io.databases import UnsureError, hash_as_stored, publish, second_table
 from shoal.io.frames import from_arrow
-from shoal.io.paths import check_targets, manifest_path, record_path, sensitive_path
+from shoal.io.paths import (
+    check_targets,
+    counterfeits_path,
+    manifest_path,
+    record_path,
+    sensitive_path,
+)
 from shoal.io.together import all_or_none
-from shoal.io.write import decoded, write_table
+from shoal.io.write import BATCH_ROWS, decoded, write_table
 from shoal.metrics.disclosure import Disclosure
 from shoal.metrics.loss import Loss
 from shoal.models import Model
 from shoal.panel import as_html
 from shoal.policy import Policy
+from shoal.release_parts import (
+    SERIES_IN_FILES,
+    Before,
+    Budget,
+    MethodUsed,
+    SeriesPart,
+    Suppression,
+)
 from shoal.summary import in_words
 from shoal.verification.check import Verification, check_release, check_separated
 from shoal.verification.manifest import manifest_of
@@ -44,67 +59,10 @@ __all__ = [
     "Budget",
     "MethodUsed",
     "Release",
+    "SeriesPart",
     "Suppression",
     "files_asked_with",
-    "fingerprint_of",
 ]
-
-
-@dataclass(frozen=True)
-class MethodUsed:
-    """The method behind a release, and what it has to say about it."""
-
-    name: str
-    options: Mapping[str, Any]
-    recoding: str
-    """``generalise`` or ``suppress``."""
-    looked_at: str
-    """What decided who is grouped with whom."""
-    drawn: str
-    """What of it the seed decided."""
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    """What the method tells of its work, by name."""
-    proof: str = ""
-    """One sentence: what is proven about this release against the best possible one."""
-
-
-@dataclass(frozen=True)
-class Budget:
-    """What ``max_loss`` bought: the largest level that fits, and what the next would lose."""
-
-    max_loss: float
-    name: str
-    """What was searched: ``k`` or ``l``."""
-    level: int
-    loss: float
-    trials: int
-    next_loss: float | None = None
-    """Loss of the level above, where it has a release."""
-
-
-@dataclass(frozen=True)
-class Before:
-    """How many stood out in the input, by its quasi-identifiers: for the custodian alone."""
-
-    records: int
-    unique: int
-    """Records that were alone with their values."""
-    k: int
-    few: int
-    """Records that shared their values with fewer than k, themselves included."""
-
-
-@dataclass(frozen=True)
-class Suppression:
-    """How many records were suppressed as outliers, and how; never which.
-
-    Exact: for the custodian. What is public is how many the policy allowed at most.
-    """
-
-    records: int
-    of: int
-    by: str
-    """``drop`` or ``star``."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -155,8 +113,8 @@ class Release:
     """Columns about which the policy's ``rest`` decided."""
     kind: str = "pyarrow"
     persons: NDArray[np.int32] | None = None
-    source: Path | None = None
-    """The input's file, if it was one, so that it is not overwritten."""
+    source: Place | None = None
+    """The input's file or address, if it was one, so that it is not overwritten."""
     source_sha256: str | None = None
     """Of the input's file, for the record: it must not be published."""
     delimiter: str | None = None
@@ -165,8 +123,12 @@ class Release:
     """What would be told of the release, had all records been in memory."""
     sensitive_table: pa.Table | None = None
     """Sensitive values by group, where they are published apart (method anatomy)."""
+    series: SeriesPart | None = None
+    """Where it is one of several releases of a table that changes."""
     fingerprint: str = ""
     """SHA-256 of the cells that were verified and measured: no others are written."""
+    verified_as: tuple[Any, ...] = ()
+    """What besides the cells the verification was made of, as `_verified_by` names it."""
 
     @property
     def seed_given(self) -> bool:
@@ -211,8 +173,10 @@ class Release:
             return check_separated(self.table, self.sensitive_table, self.models, self.policy)
         return check_release(self.table, self.qi, self.models, self.policy, person=self.persons)
 
-    def digest_of(self, table: pa.Table, named: Path) -> str:
+    def digest_of(self, table: pa.Table, named: Place) -> str:
         """SHA-256 of the file that one of its tables would be under a name."""
+        if isinstance(named, Address):
+            return hash_as_stored(named, decoded(self._safe(table)).to_reader())
         return write_table(table, Path(os.devnull), named=named)
 
     def close(self) -> None:
@@ -249,7 +213,7 @@ class Release:
 
     def write(
         self,
-        path: str | Path,
+        path: str | Path | Address,
         manifest: str | Path | None = None,
         progress: Callable[[float, float], None] | None = None,
         *,
@@ -257,13 +221,14 @@ class Release:
         keep_record: bool = True,
         command: Sequence[str] | None = None,
         generation: str | None = None,
-    ) -> Path:
+    ) -> Place:
         """Write the table, its public manifest and its private record: all, or none.
 
         Parameters
         ----------
         path
-            CSV (also ``.gz``), Parquet, Arrow/Feather or JSON lines, by its ending.
+            CSV (also ``.gz``), Parquet, Arrow/Feather or JSON lines, by its ending; or the address
+            of a table in a database, whose manifest goes into the table ``shoal_manifest``.
         manifest
             Where the manifest goes; beside the release, as
             ``<release>.manifest.json``, if not given.
@@ -279,34 +244,114 @@ class Release:
         generation
             What manifest and record of one run have in common; drawn if not given.
         """
-        target = Path(path)
+        target = place_of(path)
+        run = {"generation": generation or token_hex(16)}
+        made = {"command": list(command)} if command else {}
+        if isinstance(target, Address):
+            proof = Path(manifest) if manifest is not None else None
+            secret = (Path(record) if record else record_path(target)) if keep_record else None
+            self._write_to_database(target, proof, secret, run, made)
+            return target
         proof = Path(manifest) if manifest is not None else manifest_path(target)
         secret = (Path(record) if record else record_path(target)) if keep_record else None
         kept = files_asked_with(self.policy)
         check_targets(self.source, target, proof, secret, kept)
         apart = sensitive_path(target) if self.sensitive_table is not None else None
-        if apart is not None:
-            check_targets(self.source, apart, proof, secret, kept)
+        invented = counterfeits_path(target) if self._counterfeits is not None else None
+        for other in (apart, invented):
+            if other is not None:
+                check_targets(self.source, other, proof, secret, kept)
+        if self.series is not None and secret is None:
+            raise PolicyError("a series is continued by its record; got keep_record = False")
         self._check_unchanged()
-        targets = [file for file in (proof, secret, apart, target) if file is not None]
+        files_written = (proof, secret, apart, invented, target)
+        targets = [file for file in files_written if file is not None]
         earlier = record_beside(target)
         obsolete = [earlier] if earlier is not None and earlier != secret else []
         with all_or_none(targets, lock_beside=target, private=secret, obsolete=obsolete) as written:
             temporary = dict(zip(targets, written, strict=True))
             files = self._write_tables(target, apart, temporary, progress)
-            run = {"generation": generation or token_hex(16)}
+            if invented is not None:
+                files["counterfeits"] = self._write_counterfeits(invented, temporary)
             # Made anew: whoever holds `manifest` or `record` may have changed the dict.
             _dump(temporary[proof], {**manifest_of(self), **run}, files)
             if secret is not None:
-                made = {"command": list(command)} if command else {}
                 _dump(temporary[secret], {**record_of(self), **run, **made}, files)
         return target
 
+    @property
+    def _counterfeits(self) -> pa.Table | None:
+        """The table of classes with counterfeits, where a release may have some."""
+        return None if self.series is None else self.series.counterfeits
+
+    def _write_counterfeits(self, path: Path, temporary: Mapping[Path, Path]) -> dict[str, Any]:
+        """Write how many counterfeits which class has; gives its name and hash."""
+        digest = write_table(
+            self._counterfeits, temporary[path], named=path, delimiter=self.delimiter
+        )
+        return {"file": path.name, "sha256": digest}
+
+    def _verified_by(self) -> tuple[Any, ...]:
+        """Of what, besides the cells, the verification follows; and what it found."""
+        return (self.models, self.policy, self.qi, self.persons, self.verification)
+
+    def _write_to_database(
+        self, target: Address, proof: Path | None, secret: Path | None,
+        run: Mapping[str, Any], made: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        """Table and manifest into a database, the record into a local file."""
+        if self.series is not None:
+            raise PolicyError(SERIES_IN_FILES)
+        check_targets(self.source, target, proof, secret, files_asked_with(self.policy))
+        self._check_unchanged()
+        assert target.table is not None
+        tables = self._records()
+        names = [target.table, second_table(target.table)][: len(tables)]
+        files = [file for file in (proof, secret) if file is not None]
+        earlier = record_beside(target)
+        obsolete = [earlier] if earlier is not None and earlier != secret else []
+        beside = target.with_name(target.name)
+        with all_or_none(files, lock_beside=beside, private=secret, obsolete=obsolete) as written:
+            temporary = dict(zip(files, written, strict=True))
+
+            def finish(hashes: Mapping[str, str]) -> dict[str, Any]:
+                found = {"file": target.full_name, "sha256": hashes[names[0]], "hashed": "rows"}
+                apart = [{"file": name, "sha256": hashes[name]} for name in names[1:]]
+                facts = {**found, **({"sensitive_table": apart[0]} if apart else {})}
+                claims = {**manifest_of(self), **run}
+                if proof is not None:
+                    _dump(temporary[proof], claims, facts)
+                if secret is not None:
+                    _dump(temporary[secret], {**record_of(self), **run, **made}, facts)
+                return {**claims, "release": {**claims["release"], **facts}}
+
+            try:
+                publish(target, dict(zip(names, tables, strict=True)), finish)
+            except UnsureError as error:  # without its record nobody could make it again
+                if secret is None:
+                    raise
+                unsure = secret.with_name(f"{target.name}.{run['generation'][:8]}.record.json")
+                temporary[secret].replace(unsure)
+                raise OutputError(f"{error}; its record is kept as {unsure}") from None
+
+    def _records(self) -> list[pa.RecordBatchReader]:
+        """What is released, a batch at a time: the table, and the second one if there is one."""
+        tables = [self.table, *([] if self.sensitive_table is None else [self.sensitive_table])]
+        return [decoded(self._safe(table)).to_reader(BATCH_ROWS) for table in tables]
+
+    def _safe(self, table: pa.Table) -> pa.Table:
+        return disarmed_names(table) if self.policy.csv_safe else table
+
     def _check_unchanged(self) -> None:
         """Nothing unverified leaves, nor what its manifest would not describe."""
+        same = fingerprint_of(self.table, self.sensitive_table) == self.fingerprint
+        by = self._verified_by()
+        if same and len(by) == len(self.verified_as):  # equal cells are not checked twice
+            same_question = all(a is b for a, b in zip(by, self.verified_as, strict=True))
+            if same_question and self.verification.ok:
+                return
         found = self.verify()
         found.raise_if_failed()
-        same = fingerprint_of(self.table, self.sensitive_table) == self.fingerprint
         if not same or found.checks != self.verification.checks:
             raise VerificationError(
                 "the release was changed after it was verified, and its loss and manifest are "
@@ -322,14 +367,16 @@ class Release:
     ) -> dict[str, Any]:
         """Write what is released; gives the names and hashes of its files."""
         found: dict[str, Any] = {}
-        safe = disarmed_names if self.policy.csv_safe else lambda table: table
         if apart is not None and self.sensitive_table is not None:
             digest = write_table(
-                safe(self.sensitive_table), temporary[apart], named=apart, delimiter=self.delimiter
+                self._safe(self.sensitive_table),
+                temporary[apart],
+                named=apart,
+                delimiter=self.delimiter,
             )
             found["sensitive_table"] = {"file": apart.name, "sha256": digest}
         digest = write_table(
-            safe(self.table),
+            self._safe(self.table),
             temporary[target],
             named=target,
             progress=progress,
@@ -343,35 +390,6 @@ class Release:
     def _repr_html_(self) -> str:
         """For notebooks: before and after, loss, proof and the first rows."""
         return as_html(self)
-
-
-def fingerprint_of(*tables: pa.Table | None) -> str:
-    """SHA-256 of the cells, names and types of tables, in memory."""
-    digest = hashlib.sha256()
-    for table in tables:
-        if table is None:
-            digest.update(b"none")
-            continue
-        with (
-            pa.PythonFile(_Digesting(digest), "w") as sink,
-            pa.ipc.new_stream(sink, table.schema) as stream,
-        ):
-            stream.write_table(table)
-    return digest.hexdigest()
-
-
-class _Digesting(io.RawIOBase):
-    """A file that nothing is kept of but its hash."""
-
-    def __init__(self, digest: Any) -> None:
-        self.digest = digest
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        self.digest.update(data)
-        return len(data)
 
 
 def files_asked_with(policy: Policy) -> dict[Path, str]:

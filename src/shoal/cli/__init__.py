@@ -5,6 +5,7 @@ Commands are imported when they run, so that ``shoal --help`` stays instant.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -29,6 +30,10 @@ COMMANDS = {
     "attack": ("shoal.cli.attack:attack", "Try attacks on a release, with a control."),
     "report": ("shoal.cli.report:report", "Write a report of a release, to read and sign."),
     "sign": ("shoal.cli.sign:sign", "Sign a release, or make keys for it."),
+    "series-check": (
+        "shoal.cli.series_check:series_check",
+        "Releases over time: do m and k still hold?",
+    ),
     "join-check": ("shoal.cli.join_check:join_check", "Join releases: do k and l still hold?"),
     "query": ("shoal.cli.query:query", "Count in a release: expected number and bounds."),
     "expand": ("shoal.cli.expand:expand", "Make a release a table of plain values, for any tool."),
@@ -48,6 +53,9 @@ COMMANDS = {
 
 USED = ("numpy", "numba", "pyarrow", "duckdb")
 """Packages whose versions decide what a run gives, or how fast."""
+GARBAGE = 50_000
+"""New objects after which Python looks for garbage: modules are many objects, and none of them
+is garbage (a fifth less CPU until the first record is read)."""
 
 
 class LazyGroup(click.Group):
@@ -157,6 +165,7 @@ def main() -> None:
     from shoal.errors import ShoalError, one_line
 
     what_was_kept()  # of an earlier command in this process: not ours to speak of
+    gc.set_threshold(GARBAGE)
     try:
         # Outside of standalone mode click gives back the code of an early exit.
         code = cli.main(prog_name="shoal", complete_var="_SHOAL_COMPLETE", standalone_mode=False)
@@ -185,6 +194,9 @@ def main() -> None:
 
 def _end(kind: str, message: str, code: int) -> NoReturn:
     """Say what went wrong, in one line on stderr and, if asked for JSON, as a document."""
+    from shoal.io.addresses import hidden
+
+    message = hidden(message)
     if "--json" in sys.argv[1:]:
         error = {"type": kind, "message": message, "exit_code": code}
         click.echo(json.dumps({"error": error}, indent=2, ensure_ascii=False))

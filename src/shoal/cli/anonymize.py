@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import os
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from shoal.cli.output import (
     warnings_as_notices,
     what_was_written,
 )
+from shoal.cli.places import PIPE, RELEASE, TABLE, command_line, handed_on
 from shoal.cli.preparing import kernels_of, preparing
 from shoal.cli.proposing import proposed
 from shoal.cli.settings import (
@@ -29,23 +30,28 @@ from shoal.cli.settings import (
     engine_options,
     model_options,
     policy_from,
+    series_options,
     suppression_options,
     table_options,
 )
 from shoal.policy import LAYOUTS, RESTS, Policy
+from shoal.quantities import bytes_of
 from shoal.thresholds import Threshold
 
 if TYPE_CHECKING:
+    from shoal.io.addresses import Place
     from shoal.policy import Policy
     from shoal.release import Budget
 
 FATES = {"drop": "left out", "plain": "published as is", "qi": "quasi-identifiers"}
 """What `rest` makes of columns without a role."""
+LITTLE = 1_000_000_000
+"""Bytes of memory below which what is freed is given back at once."""
 
 
 @click.command(short_help="Turn microdata into a verified release.")
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="The release to write.")
+@click.argument("file", type=TABLE)
+@click.option("-o", "--out", type=RELEASE, help="The release to write.")
 @click.option("--propose", is_flag=True, help="Take the roles that `shoal inspect` proposes.")
 @click.option("--dry-run", is_flag=True, help="Say what would happen, and do nothing.")
 @column_options
@@ -80,6 +86,7 @@ FATES = {"drop": "left out", "plain": "published as is", "qi": "quasi-identifier
 @click.option("--method", help="Algorithm; see `shoal methods`.", shell_complete=complete_methods)
 @click.option("--option", metavar="NAME=VALUE", multiple=True, help="An option of the method.")
 @effort_options
+@series_options
 @suppression_options
 @attribute_options
 @table_options
@@ -99,10 +106,12 @@ FATES = {"drop": "left out", "plain": "published as is", "qi": "quasi-identifier
 )  # fmt: skip
 @output_options
 def anonymize(
-    file: Path,
-    out: Path | None,
+    file: Place,
+    out: Place | None,
     propose: bool,
     dry_run: bool,
+    after: Path | None,
+    append: bool,
     manifest: Path | None,
     record: Path | None,
     no_record: bool,
@@ -114,7 +123,8 @@ def anonymize(
     """Turn the microdata in FILE into a verified release OUT.
 
     FILE and OUT may be CSV (also .gz), Parquet, Arrow/Feather or JSON lines;
-    FILE also a folder, or a quoted pattern, of CSV or Parquet files.
+    FILE also a folder, or a quoted pattern, of CSV or Parquet files. Both may
+    be the address of a table in a database, or - for a pipe (docs/sources.md).
     Identifiers never reach the output. Every column needs a role; --rest says
     what becomes of those without one, --propose takes the roles that inspect
     finds, shows them and writes them as a policy beside the release.
@@ -123,7 +133,14 @@ def anonymize(
     shoal anonymize people.csv -o release.csv --qi age,zip --sensitive disease -k 10 -l 3
     shoal anonymize people.csv -o release.csv --propose -k 10
     shoal anonymize people.csv --propose --dry-run
+    shoal anonymize new.csv -o r2.csv --policy p.toml --after r1.csv.record.json
+    shoal anonymize 'postgresql://me@host/db?table=people' -o release.csv --propose -k 10
     """
+    piped = str(out) == PIPE
+    if piped and (as_json or propose or page is not None):
+        raise click.UsageError("-o -: expected without --json, --propose and --report")
+    if page is not None and not (isinstance(out, Path) and isinstance(file, Path)):
+        raise click.UsageError("--report: expected files as input and release, not a database")
     if out is None and not dry_run:
         raise click.UsageError("expected -o, --out with the release to write, or --dry-run")
     if propose:
@@ -133,6 +150,7 @@ def anonymize(
             click.echo(f"{proposal.found!r}\n")
     else:
         proposal, policy = None, policy_from(options)
+    _spare_memory(policy)
     if dry_run or out is None:
         _rehearse(file, policy, quiet, as_json)
         return
@@ -141,42 +159,49 @@ def anonymize(
     from shoal.pipeline import carry_out
     from shoal.plan import Plan
     from shoal.release import files_asked_with
-    from shoal.verification.manifest import load_manifest
     from shoal.verification.record import private_notices
 
     if policy.threshold is not None:
         _say_which_k_it_asks_for(policy, quiet)
-    proof = manifest or manifest_path(out)
-    secret = None if no_record else record or record_path(out)
-    check_targets(file, out, proof, secret, files_asked_with(policy))
-    with (
-        warnings_as_notices(quiet) as warned,
-        progress_bar(quiet) as report,
-        preparing(kernels_of(policy), report),
-    ):
-        release = carry_out(Plan.of(policy), file, report, target=out)
-        with closing(release):
-            release.write(
-                out,
-                proof,
-                lambda done, total: report("write", done, total),
-                record=secret,
-                keep_record=not no_record,
-                command=("shoal", *sys.argv[1:]),
-            )
-            keeps(out, proof, secret)
+    with handed_on(out) as target:
+        proof = manifest or (manifest_path(target) if isinstance(target, Path) else None)
+        secret = None if no_record else record or record_path(target)
+        check_targets(file, target, proof, secret, files_asked_with(policy))
+        with (
+            warnings_as_notices(quiet) as warned,
+            progress_bar(quiet) as report,
+            preparing(kernels_of(policy), report),
+        ):
+            plan = Plan.of(policy)
+            release = carry_out(plan, file, report, target=target, after=after, append=append)
+            with closing(release):
+                release.write(
+                    target,
+                    proof,
+                    lambda done, total: report("write", done, total),
+                    record=secret,
+                    keep_record=not no_record,
+                    command=command_line(),
+                )
+                keeps(*((manifest, record) if piped else (target, proof, secret)))
     if proposal is not None and proposal.target is not None:
         proposal.write()
         keeps(proposal.target)
-    if page is not None:
+    if page is not None and isinstance(out, Path) and isinstance(file, Path) and proof:
         _write_report(out, proof, secret, file, page, quiet)
     if release.rest:
         notice(f"{FATES[policy.rest or 'drop']}, having no role: {', '.join(release.rest)}", quiet)
     for line in private_notices(release):
         if not any(text.endswith(line) for text in warned):
             notice(line, quiet)
-    if as_json:
-        print_json(load_manifest(proof))
+    if piped:
+        lost = [
+            f"--{what}" for what, kept in (("manifest", manifest), ("record", record)) if not kept
+        ]
+        if lost:
+            notice(f"not kept of what went to the pipe: {', '.join(lost)} FILE keeps it", quiet)
+    elif as_json:
+        print_json(_manifest_of(out, proof))
     elif not quiet:
         click.echo(repr(release))
         _say_what_the_budget_bought(release.budget)
@@ -186,7 +211,25 @@ def anonymize(
             click.echo(f"the proposal is in {proposal.target}: check each role, then --policy it")
 
 
-def _rehearse(file: Path, policy: Policy, quiet: bool, as_json: bool) -> None:
+def _spare_memory(policy: Policy) -> None:
+    """Where little memory may be taken, have Arrow give back what it frees: before it is loaded."""
+    if policy.memory is not None and bytes_of(policy.memory) < LITTLE:
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+
+
+def _manifest_of(out: Place, proof: Path | None) -> dict[str, Any]:
+    """The manifest as it was written."""
+    from shoal.io.addresses import Address
+    from shoal.io.databases import read_manifest
+    from shoal.verification.manifest import load_manifest
+
+    if isinstance(out, Address):
+        return read_manifest(out)
+    assert proof is not None
+    return load_manifest(proof)
+
+
+def _rehearse(file: Place, policy: Policy, quiet: bool, as_json: bool) -> None:
     """Say what would happen."""
     from shoal.errors import InfeasibleError
     from shoal.rehearsal import rehearse

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shoal.cli.output import notice, output_options, print_json, progress_bar
+from shoal.cli.places import TABLE
 from shoal.cli.settings import (
     attribute_options,
     column_options,
@@ -24,12 +25,13 @@ from shoal.model_settings import READINGS
 
 if TYPE_CHECKING:
     from shoal.explore.comparison import Comparison
+    from shoal.io.addresses import Place
 
 MEASURES = ("gcp", "kl", "query", "seconds")
 
 
 @click.command(short_help="Run methods side by side: time, loss, accuracy.")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=TABLE)
 @click.option(
     "--methods", metavar="A,B", multiple=True,
     help="Methods, with options as in hilbert:fast=true. [all]",
@@ -69,7 +71,7 @@ MEASURES = ("gcp", "kl", "query", "seconds")
 )  # fmt: skip
 @output_options
 def compare(
-    file: Path,
+    file: Place,
     methods: tuple[str, ...],
     k: tuple[str, ...],
     l: tuple[str, ...],  # noqa: E741
@@ -106,14 +108,15 @@ def compare(
     for target in (out, picture, page):
         if target is not None:
             check_not_kept(target, files_asked_with(policy))
+    source = file if isinstance(file, Path) else file.file
     if out is not None:
-        check_target(out, FORMATS, file)
+        check_target(out, FORMATS, source)
     if page is not None:
-        check_target(page, (".html", ".md", ".json", ".pdf"), file)
+        check_target(page, (".html", ".md", ".json", ".pdf"), source)
     if picture is not None:
         from shoal.report.charts.frontier import check_picture
 
-        check_picture(picture, file)
+        check_picture(picture, source)
     with progress_bar(quiet) as report:
         found = run(
             file, split_names(methods), ks or None, ls or None, policy,

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shoal.cli.output import check_new_file, notice, output_options, print_json, progress_bar
+from shoal.cli.places import TABLE
 from shoal.cli.settings import policy_from
 from shoal.policy import KINDS
 
 if TYPE_CHECKING:
     from shoal.explore.suggestion import Suggestion
+    from shoal.io.addresses import Place
 
 
 @click.group(short_help="Work with hierarchies.")
@@ -23,7 +25,7 @@ def hierarchy() -> None:
 
 
 @hierarchy.command(short_help="Suggest a tree for a column.")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=TABLE)
 @click.option("--column", metavar="C", required=True, help="The column that wants a tree.")
 @click.option("--levels", type=int, help="Levels, leaves and * included. [2 to 4 by its values]")
 @click.option("--qi", metavar="A,B,C", multiple=True, help="Columns to compare values by.")
@@ -36,7 +38,7 @@ def hierarchy() -> None:
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @output_options
 def suggest(
-    file: Path,
+    file: Place,
     column: str,
     levels: int | None,
     out: Path | None,

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import shlex
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from shoal.cli.output import output_options, print_json, progress_bar
+from shoal.cli.places import TABLE
 from shoal.cli.settings import encoding_option
 
 if TYPE_CHECKING:
     from rich.console import OverflowMethod
 
     from shoal.explore.inspection import Inspection
+    from shoal.io.addresses import Place
 
 ROLE_COLOURS = {
     "identifier": "red",
@@ -28,12 +29,12 @@ ROLE_COLOURS = {
 
 
 @click.command(short_help="Look at a table; propose roles for its columns.")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=TABLE)
 @click.option("--missing", metavar="TEXT", multiple=True, help="Text that means missing.")
 @encoding_option
 @output_options
 def inspect(
-    file: Path, missing: tuple[str, ...], encoding: str | None, quiet: bool, as_json: bool
+    file: Place, missing: tuple[str, ...], encoding: str | None, quiet: bool, as_json: bool
 ) -> None:
     """Look at the table in FILE and propose a role for each column.
 

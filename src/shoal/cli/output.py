@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from shoal.io.addresses import Place
     from shoal.progress import Report
     from shoal.release import Release
 
@@ -33,7 +34,7 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return quiet(as_json(command))
 
 
-def check_new_file(source: Path, out: Path, what: str, force: bool) -> None:
+def check_new_file(source: Place, out: Path, what: str, force: bool) -> None:
     """Refuse a target that cannot be written, is the table itself, or is there already."""
     from shoal.errors import OutputError
 
@@ -41,7 +42,8 @@ def check_new_file(source: Path, out: Path, what: str, force: bool) -> None:
         raise OutputError(f"{out}: is a directory; expected a file name")
     if not out.parent.is_dir():
         raise OutputError(f"{out}: there is no directory {out.parent}")
-    if out.exists() and source.exists() and out.samefile(source):
+    read = source if isinstance(source, Path) else source.file
+    if read is not None and out.exists() and read.exists() and out.samefile(read):
         raise OutputError(f"{out}: the {what} would replace the table; choose another name")
     if out.exists() and not force:
         raise OutputError(f"{out}: exists already; choose another name with -o, or use --force")
@@ -59,10 +61,18 @@ def print_json(value: Any) -> None:
     click.echo(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def what_was_written(release: Release, out: Path, manifest: Path, record: Path | None) -> str:
+def what_was_written(
+    release: Release, out: Place, manifest: Path | None, record: Path | None
+) -> str:
     """The files of a release, and which of them is not for publication."""
+    from shoal.io.addresses import Address
+    from shoal.io.databases import MANIFESTS
     from shoal.io.paths import sensitive_path
 
+    if isinstance(out, Address):
+        also = "" if manifest is None else f" and {manifest}"
+        kept = "" if record is None else f"; and the record {record}: keep it to yourself"
+        return f"wrote {out}, its manifest into {MANIFESTS}{also}{kept}"
     tables = f"{out}, {sensitive_path(out)}" if release.sensitive_table is not None else f"{out}"
     if record is None:
         return f"wrote {tables} and {manifest}"

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shoal.cli.output import check_new_file, notice, output_options, print_json, progress_bar
+from shoal.cli.places import TABLE
 from shoal.cli.settings import encoding_option
 from shoal.policy import Policy
 
 if TYPE_CHECKING:
     from shoal.explore.inspection import Column, Inspection
+    from shoal.io.addresses import Place
 
 Line = tuple[bool, str, str]
 """Whether it is in force or commented out, the setting, and what to say beside it."""
@@ -28,7 +30,7 @@ def policy() -> None:
 
 
 @policy.command(short_help="Write a commented policy for a table.")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=TABLE)
 @click.option(
     "-o",
     "--out",
@@ -42,7 +44,7 @@ def policy() -> None:
 @encoding_option
 @output_options
 def init(
-    file: Path,
+    file: Place,
     out: Path,
     force: bool,
     missing: tuple[str, ...],
@@ -90,20 +92,20 @@ def show(file: Path, quiet: bool, as_json: bool) -> None:
         click.echo(f"\n# asks for {', '.join(models)}; everything else is as by default")
 
 
-def _next_command(file: Path, out: Path) -> str:
+def _next_command(file: Place, out: Path) -> str:
     return f"shoal anonymize {_shell(file)} -o release.csv --policy {_shell(out)}"
 
 
-def _shell(path: Path) -> str:
+def _shell(path: Place) -> str:
     return shlex.quote(str(path))
 
 
-def policy_text(found: Inspection, file: Path, out: Path) -> str:
+def policy_text(found: Inspection, file: Place, out: Path) -> str:
     """A commented policy file from an inspection; read back it is `Inspection.policy`."""
     return "\n".join([*_head(found, file, out), *_roles(found), *_models(found), *_tables(found)])
 
 
-def _head(found: Inspection, file: Path, out: Path) -> Iterator[str]:
+def _head(found: Inspection, file: Place, out: Path) -> Iterator[str]:
     yield f"# Policy for {_one_line(file.name)}, proposed from its {found.rows:,} records."
     yield "# Check each role: a column's name and its counts cannot tell all. Then run"
     yield f"#   {_one_line(_next_command(file, out))}"

@@ -11,6 +11,7 @@ from shoal.errors import OutputError, PolicyError, one_line
 
 if TYPE_CHECKING:
     from shoal.explore.inspection import Inspection
+    from shoal.io.addresses import Place
     from shoal.policy import Policy
 
 __all__ = ["Proposed", "policy_path", "proposed"]
@@ -33,12 +34,12 @@ class Proposed(NamedTuple):
                 temporary.write_text(self.text, encoding="utf-8")
 
 
-def policy_path(release: Path) -> Path:
+def policy_path(release: Place) -> Path:
     """Where the policy of a proposal lies."""
     return release.with_name(f"{release.name}.policy.toml")
 
 
-def proposed(file: Path, options: dict[str, Any], out: Path | None, quiet: bool) -> Proposed:
+def proposed(file: Place, options: dict[str, Any], out: Place | None, quiet: bool) -> Proposed:
     """Inspect a table; what the options say overrides what is found."""
     policy_file, given = settings_from(options)
     if policy_file is not None:
@@ -65,7 +66,7 @@ def proposed(file: Path, options: dict[str, Any], out: Path | None, quiet: bool)
     return Proposed(found, policy, text, target)
 
 
-def _text(found: Inspection, policy: Policy, file: Path) -> str:
+def _text(found: Inspection, policy: Policy, file: Place) -> str:
     """The policy, with the reason for each role."""
     about = [
         f"# {column.name}: {column.role}, {column.reason}"

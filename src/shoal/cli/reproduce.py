@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shoal.cli.output import notice, output_options, print_json, progress_bar, warnings_as_notices
+from shoal.cli.places import RELEASE, TABLE, command_line
 from shoal.errors import InputError, VerificationError
 
 if TYPE_CHECKING:
+    from shoal.io.addresses import Place
     from shoal.release import Release
 
 
 @click.command(short_help="Make a release again from its record.")
 @click.argument("record", type=click.Path(path_type=Path))
-@click.argument("file", metavar="INPUT", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--out", required=True, type=click.Path(path_type=Path), help="The release to write."
-)
+@click.argument("file", metavar="INPUT", type=TABLE)
+@click.option("-o", "--out", required=True, type=RELEASE, help="The release to write.")
 @output_options
-def reproduce(record: Path, file: Path, out: Path, quiet: bool, as_json: bool) -> None:
+def reproduce(record: Path, file: Place, out: Place, quiet: bool, as_json: bool) -> None:
     """Make the release of RECORD again from its INPUT: the same bytes.
 
     OUT is written with its manifest and record, only if it is the same release.
@@ -45,29 +44,42 @@ def reproduce(record: Path, file: Path, out: Path, quiet: bool, as_json: bool) -
     known = load_record(record)
     policy, seed = policy_from_record(known, record)
     plan = Plan.of(policy, seed)
-    check_targets(file, out, manifest_path(out), record_path(out), files_asked_with(policy))
+    proof = manifest_path(out) if isinstance(out, Path) else None
+    check_targets(file, out, proof, record_path(out), files_asked_with(policy))
     _check_input(known, file, record)
     if known.get("versions") != versions():
         notice("made with other versions: the bytes may differ", quiet)
     if isinstance(known.get("reproducible"), str):
         notice(known["reproducible"], quiet)
     with warnings_as_notices(quiet=True), progress_bar(quiet) as report:
-        release = carry_out(plan, file, report, target=out)
+        release = carry_out(plan, file, report, target=out, **_in_series(known))
         with closing(release):
             _check_bytes(release, out, known, record)
             # The same release: the same manifest.
             generation = str(known["generation"]) if "generation" in known else None
-            release.write(out, command=("shoal", *sys.argv[1:]), generation=generation)
+            release.write(out, command=command_line(), generation=generation)
     if as_json:
         print_json({"file": str(out), "same": True, "sha256": known["release"]["sha256"]})
     elif not quiet:
         click.echo(f"wrote {out}: the same bytes as {known['release'].get('file')}")
 
 
-def _check_input(known: dict[str, Any], file: Path, record: Path) -> None:
+def _in_series(known: dict[str, Any]) -> dict[str, Any]:
+    """Where in its series the release stands."""
+    part = known.get("series")
+    if not isinstance(part, dict):
+        return {}
+    before = part.get("previous") or {}
+    after = Path(before["file"]) if "file" in before else None
+    return {"after": after, "append": bool(part.get("append")), "again": True}
+
+
+def _check_input(known: dict[str, Any], file: Place, record: Path) -> None:
     from shoal.io.write import sha256_of
 
     made_of = known["input"].get("sha256")
+    if not isinstance(file, Path):  # a database has no hash: what comes out decides
+        return
     if made_of is None:
         raise InputError(
             f"record {record}: the release was made of a table in memory, not of a file; "
@@ -80,7 +92,7 @@ def _check_input(known: dict[str, Any], file: Path, record: Path) -> None:
         )
 
 
-def _check_bytes(release: Release, out: Path, known: dict[str, Any], record: Path) -> None:
+def _check_bytes(release: Release, out: Place, known: dict[str, Any], record: Path) -> None:
     """Nothing is written unless it is the release that was written before."""
     asked = known["release"]
     made = [(release.table, asked.get("sha256"))]

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from shoal.cli.output import check_new_file, notice, output_options, print_json, progress_bar
+from shoal.cli.places import TABLE
 from shoal.cli.settings import policy_from
 from shoal.policy import KINDS
 from shoal.thresholds import THRESHOLDS
+
+if TYPE_CHECKING:
+    from shoal.io.addresses import Place
 
 ATTACKERS = ("prosecutor", "journalist", "marketer")
 
 
 @click.command(short_help="How likely is somebody picked out? Thresholds to gate on.")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=TABLE)
 @click.option("--qi", metavar="A,B,C", multiple=True, help="Quasi-identifiers. [manifest]")
 @click.option("--sensitive", metavar="S", multiple=True, help="Sensitive columns. [manifest]")
 @click.option("--kind", metavar="COLUMN=KIND", multiple=True, help=f"One of {', '.join(KINDS)}.")
@@ -42,7 +46,7 @@ ATTACKERS = ("prosecutor", "journalist", "marketer")
 @click.option("--force", is_flag=True, help="Overwrite the file of --records.")
 @output_options
 def risk(
-    file: Path,
+    file: Place,
     population: Path | None,
     counts: str | None,
     fraction: str | None,

@@ -146,6 +146,24 @@ def engine_options(command: Command) -> Command:
     )
 
 
+def series_options(command: Command) -> Command:
+    """Releases of a table that grows and shrinks."""
+    return _with(
+        command,
+        click.option("--series", is_flag=True, help="The first of several releases."),
+        click.option(
+            "--after", metavar="RECORD", type=click.Path(path_type=Path),
+            help="Continue the series of this record.",
+        ),
+        click.option("--append", is_flag=True, help="New persons only; old releases stay."),
+        click.option(
+            "--counterfeits/--no-counterfeits",
+            default=None,
+            help="Invent records where a series needs them. [yes]",
+        ),
+    )  # fmt: skip
+
+
 def suppression_options(command: Command) -> Command:
     """How many records may be given up as outliers, and what becomes of them."""
     return _with(
@@ -337,7 +355,7 @@ def settings_from(options: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
     if given.get("hierarchy"):
         given["hierarchy"] = {n: _from_here(spec) for n, spec in given["hierarchy"].items()}
     given["missing"] = ["", *given["missing"]] if given.get("missing") else None
-    for name in ("keep_order", "csv_safe"):
+    for name in ("keep_order", "csv_safe", "series"):
         given[name] = given.get(name) or None  # a flag that is off overrides nothing
     return file, given
 

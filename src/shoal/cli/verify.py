@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from shoal.cli.output import output_options, print_json, progress_bar
+from shoal.cli.places import TABLE
 from shoal.cli.settings import column_options, model_options, policy_from
 from shoal.errors import PolicyError
+
+if TYPE_CHECKING:
+    from shoal.io.addresses import Place
 
 IN_PART = 5
 """Exit code: nothing is wrong, but not everything could be checked."""
 
 
 @click.command(short_help="Check a release from its text alone.")
-@click.argument("release", type=click.Path(path_type=Path))
+@click.argument("release", type=TABLE)
 @click.option("--manifest", type=click.Path(path_type=Path), help="[RELEASE.manifest.json]")
 @click.option(
     "--sensitive-table", type=click.Path(path_type=Path), help="Second table, of anatomy."
@@ -32,7 +36,7 @@ IN_PART = 5
 @model_options
 @output_options
 def verify(
-    release: Path,
+    release: Place,
     manifest: Path | None,
     sensitive_table: Path | None,
     key: Path | None,

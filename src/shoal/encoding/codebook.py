@@ -128,6 +128,13 @@ class Codebook:
     records: int
     persons: int | None = None
     """Different persons, where they are declared: models then count these."""
+    of_table: tuple[Counts, ...] | None = None
+    """Counts of sensitive codes in a longer table, where this is the codebook of a part of it."""
+
+    @property
+    def compared_with(self) -> tuple[Counts, ...]:
+        """Counts of the sensitive codes that models compare classes with."""
+        return self.sensitive_counts if self.of_table is None else self.of_table
 
     @cached_property
     def costs(self) -> Costs:

@@ -7,13 +7,17 @@ slice. All of that would go out with a release.
 
 from __future__ import annotations
 
+import hashlib
+import io
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.encoding.values import distinct_values
 
-__all__ = ["rebuilt"]
+__all__ = ["fingerprint_of", "rebuilt"]
 
 
 def rebuilt(table: pa.Table) -> pa.Table:
@@ -43,3 +47,32 @@ def _with_used_values(column: pa.ChunkedArray) -> pa.DictionaryArray:
     rank[in_order] = np.arange(len(in_order), dtype=np.int32)
     indices = pa.array(rank[distinct.codes], mask=distinct.codes < 0)
     return pa.DictionaryArray.from_arrays(indices, distinct.values.take(pa.array(in_order)))
+
+
+def fingerprint_of(*tables: pa.Table | None) -> str:
+    """SHA-256 of the cells, names and types of tables, in memory."""
+    digest = hashlib.sha256()
+    for table in tables:
+        if table is None:
+            digest.update(b"none")
+            continue
+        with (
+            pa.PythonFile(_Digesting(digest), "w") as sink,
+            pa.ipc.new_stream(sink, table.schema) as stream,
+        ):
+            stream.write_table(table)
+    return digest.hexdigest()
+
+
+class _Digesting(io.RawIOBase):
+    """A file that nothing is kept of but its hash."""
+
+    def __init__(self, digest: Any) -> None:
+        self.digest = digest
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self.digest.update(data)
+        return len(data)

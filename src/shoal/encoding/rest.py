@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pyarrow as pa
+
 from shoal.errors import PolicyError, no_column
 from shoal.policy import Policy
 
-__all__ = ["check_names", "left_over", "settled"]
+__all__ = ["check_names", "left_over", "settled", "with_known_orders"]
 
 
 def left_over(names: Sequence[str], policy: Policy) -> tuple[str, ...]:
@@ -64,6 +66,25 @@ def check_names(names: Sequence[str], policy: Policy) -> None:
     for name, setting in mentioned.items():
         if name not in known:
             raise PolicyError(f"{setting}: {no_column(name, names, mentioned, 'the table')}")
+
+
+def with_known_orders(table: pa.Table, policy: Policy) -> Policy:
+    """The policy with the orders that columns bring: ordinal ones of SPSS, ordered categoricals.
+
+    What the policy says of a column counts more.
+    """
+    orders = {}
+    for name in (*policy.qi, *policy.sensitive):
+        decided = (policy.kind, policy.order, policy.hierarchy, policy.coarsen, policy.round)
+        kind = table.schema.field(name).type
+        if any(name in settings for settings in decided) or not pa.types.is_dictionary(kind):
+            continue
+        column = table.column(name)
+        if kind.ordered and pa.types.is_string(kind.value_type) and column.num_chunks == 1:
+            values = column.chunk(0).dictionary.to_pylist()
+            if len(values) > 1 and all(values):
+                orders[name] = values
+    return policy.override(order={**policy.order, **orders}) if orders else policy
 
 
 def _without_a_role(names: Sequence[str]) -> str:

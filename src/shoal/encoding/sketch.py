@@ -16,6 +16,8 @@ __all__ = ["ROWS", "Sketch"]
 
 ROWS = 65_536
 """Different rows that are kept."""
+AT_ONCE = 1 << 17
+"""Records that are taken in together: of later ones most have larger hashes, and are not sorted."""
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """Spreads neighbouring codes over all hashes (the golden ratio, as 64 bits)."""
 
@@ -31,6 +33,10 @@ class Sketch:
 
     def add(self, codes: Codes) -> None:
         """Take in records: their codes, shape (attributes, n)."""
+        for start in range(0, codes.shape[1], AT_ONCE):
+            self._add(codes[:, start : start + AT_ONCE])
+
+    def _add(self, codes: Codes) -> None:
         hashes = _hashes(codes)
         if len(self.hashes) >= self.rows:  # no larger hash will ever be among the smallest
             near = np.flatnonzero(hashes <= self.hashes[-1])

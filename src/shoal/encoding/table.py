@@ -40,6 +40,9 @@ class EncodedTable:
     marks: NDArray[np.uint64] | None = None
     """What else tells records apart (`shoal.encoding.marks`), shape (columns, n), persons first;
     no method looks at it."""
+    of_table: tuple[NDArray[np.int64], ...] | None = None
+    """Where these are some records of a longer table, and classes are to be compared with that:
+    how often it has each sensitive code, column by column."""
 
     @classmethod
     def of(
@@ -86,6 +89,7 @@ class EncodedTable:
             tuple(self._counted(*column) for column in self.sensitive_columns()),
             self.n,
             persons,
+            self.of_table,
         )
 
     def _counted(self, codes: Codes, size: int) -> NDArray[np.int64]:
@@ -126,6 +130,7 @@ class EncodedTable:
             np.take(self.sensitive_codes, rows, axis=1),
             None if self.person is None else self.person[rows],
             None if self.marks is None else np.take(self.marks, rows, axis=1),
+            self.of_table,
         )
 
     def select(self, attributes: Sequence[int]) -> EncodedTable:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 
 from shoal.bounds import Bound
 from shoal.clock import NO_LIMIT, Limit
+from shoal.io.addresses import Place
 from shoal.metrics.disclosure import Disclosure
 from shoal.metrics.loss import Loss
 from shoal.plan import Plan
@@ -95,11 +95,11 @@ class Engine(ABC, Generic[Source, Table, Groups, Draft]):
 
         return noted
 
-    def refusal(self, plan: Plan, target: Path | None) -> str | None:
+    def refusal(self, plan: Plan, target: Place | None) -> str | None:
         """Why a plan cannot be carried out here; None: it can."""
         return None
 
-    def accept(self, plan: Plan, target: Path | None) -> None:
+    def accept(self, plan: Plan, target: Place | None) -> None:
         """Refuse a plan that cannot be carried out here, before any data is read.
 
         `target` is where the release will be written, if that is known.

@@ -10,8 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from shoal.errors import InputError, twice
+from shoal.io.addresses import Address, address_of
+from shoal.io.databases import column_names_of, estimated_rows, read_batches
 from shoal.io.frames import normalised, to_arrow
-from shoal.io.header import UTF8, known_encoding
+from shoal.io.header import PACKED, UTF8, known_encoding
 from shoal.io.paths import manifest_path
 from shoal.io.read import csv_batches, delimiter_of, file_format, header_of, read_table
 from shoal.io.several import is_several, named_files
@@ -56,10 +58,15 @@ class Batches:
     def __init__(self, data: Any, missing: tuple[str, ...], encoding: str = UTF8) -> None:
         self.missing = missing
         self.encoding = known_encoding(encoding)
+        self.sparing = False
+        """Whether to read less ahead, where there is little memory."""
         self.kind = "pyarrow"
         self.table: pa.Table | None = None
         self.files: list[Path] = []
-        if isinstance(data, str | Path):
+        self.address: Address | None = address_of(data)
+        if self.address is not None:
+            self.names = column_names_of(self.address)
+        elif isinstance(data, str | Path):
             self.files = files_of(data)
             self.names = self._names_in_files()
         else:
@@ -86,6 +93,11 @@ class Batches:
             for start in range(0, self.table.num_rows, ROWS):
                 yield "", self.table.select(columns).slice(start, ROWS)
             return
+        if self.address is not None:
+            for batch in read_batches(self.address, columns):
+                if batch.num_rows:
+                    yield str(self.address), normalised(pa.Table.from_batches([batch]))
+            return
         for file in self.files:
             for batch in self._read_file(file, columns):
                 if batch.num_rows:
@@ -94,7 +106,8 @@ class Batches:
     def _read_file(self, file: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         known = file_format(file)
         if known == "csv":
-            yield from csv_batches(file, self.missing, self.encoding, columns, BLOCK)
+            block = BLOCK // 2 if self.sparing else BLOCK
+            yield from csv_batches(file, self.missing, self.encoding, columns, block)
         elif known == "parquet":
             try:
                 with pa.parquet.ParquetFile(file, read_dictionary=_texts(file, columns)) as pages:
@@ -109,6 +122,8 @@ class Batches:
         """About how many records there are, without reading all of them."""
         if self.table is not None:
             return int(self.table.num_rows)
+        if self.address is not None:
+            return estimated_rows(self.address) or 0
         return sum(_rows(file) for file in self.files)
 
 
@@ -139,6 +154,6 @@ def _rows(file: Path) -> int:
         return int(pa.parquet.read_metadata(file).num_rows)
     with file.open("rb") as content:
         head = content.read(1 << 16)
-    packed = 5 if file.suffix.lower() == ".gz" else 1  # texts shrink to a fifth, about
+    packed = 5 if file.suffix.lower() in PACKED else 1  # texts shrink to a fifth, about
     lines = max(1, head.count(b"\n")) if packed == 1 else max(1, len(head) // 20)
     return int(file.stat().st_size * packed * lines / max(1, len(head)))

@@ -14,6 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.errors import InputError, twice
+from shoal.io.addresses import address_of
+from shoal.io.databases import read_database
 from shoal.io.header import UTF8
 from shoal.io.read import read_table
 
@@ -31,17 +33,21 @@ def to_arrow(
 
     `encoding` is that of a CSV file.
     """
+    if (address := address_of(data)) is not None:
+        return normalised(read_database(address)), "pyarrow"
     if isinstance(data, str | Path):
         return normalised(read_table(data, missing, encoding)), "pyarrow"
     kind = type(data).__module__.split(".")[0].lstrip("_")
     if kind == "pandas":
         return normalised(_from_pandas(data)), kind
+    if kind == "polars" and hasattr(data, "collect"):  # a LazyFrame: what it describes
+        data = data.collect()
     if isinstance(data, pa.Table):
         return normalised(data), "pyarrow"
     if not hasattr(data, "__arrow_c_stream__"):
         raise InputError(
-            "data: expected a pandas, Polars, PyArrow or DuckDB table or a file name; "
-            f"got {type(data).__name__}"
+            "data: expected a pandas, Polars, PyArrow or DuckDB table, a file name or the address "
+            f"of a database; got {type(data).__name__}"
         )
     return normalised(pa.table(data)), kind
 

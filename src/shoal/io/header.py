@@ -10,6 +10,7 @@ import csv
 import gzip
 import io
 import re
+import zipfile
 from collections import Counter
 from pathlib import Path
 from typing import IO, NamedTuple, cast
@@ -18,6 +19,7 @@ from shoal.errors import InputError
 
 __all__ = [
     "DELIMITERS",
+    "PACKED",
     "UTF8",
     "Header",
     "column_names",
@@ -30,6 +32,8 @@ __all__ = [
 
 DELIMITERS = ",;\t|"
 UTF8 = "utf-8"
+PACKED = (".gz", ".zst", ".zip")
+"""Endings of packed files, behind that of their format."""
 MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 """Bytes that a file in another encoding may begin with."""
 
@@ -56,10 +60,31 @@ def known_encoding(name: str) -> str:
 
 
 def open_binary(path: Path) -> IO[bytes]:
-    """The bytes of a file, unpacked where its name ends in ``.gz``."""
-    if path.suffix.lower() == ".gz":
+    """The bytes of a file, unpacked where its name says so."""
+    ending = path.suffix.lower()
+    if ending == ".gz":
         return cast(IO[bytes], gzip.open(path, "rb"))  # which has all that IO[bytes] asks for
+    if ending == ".zip":
+        return _the_file_in(path)
+    if ending == ".zst":
+        import pyarrow as pa
+
+        packed = pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")
+        return cast(IO[bytes], io.BufferedReader(cast(io.RawIOBase, packed), 1 << 20))
     return path.open("rb")
+
+
+def _the_file_in(path: Path) -> IO[bytes]:
+    """The one file of an archive."""
+    with zipfile.ZipFile(path) as archive:
+        names = [
+            entry.filename
+            for entry in archive.infolist()
+            if not entry.is_dir() and not entry.filename.startswith("__MACOSX")
+        ]
+        if len(names) != 1:
+            raise InputError(f"{path}: expected one file in the archive; got {len(names)}")
+        return archive.open(names[0])
 
 
 def open_text(path: Path, encoding: str = UTF8) -> io.TextIOWrapper:

@@ -13,6 +13,7 @@ import csv
 import gzip
 import json
 import re
+import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -27,8 +28,10 @@ import pyarrow.json
 import pyarrow.parquet
 
 from shoal.errors import InputError, twice
+from shoal.io import fixed_width, sheets, statistics
 from shoal.io.header import (
     DELIMITERS,
+    PACKED,
     UTF8,
     Header,
     csv_header,
@@ -37,6 +40,7 @@ from shoal.io.header import (
     open_binary,
     open_text,
 )
+from shoal.io.parts import file_and_part
 
 __all__ = [
     "DELIMITERS", "FORMATS", "csv_batches", "csv_problem", "delimiter_of", "file_format",
@@ -53,8 +57,11 @@ FORMATS = {
     ".ipc": "arrow",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    **dict.fromkeys(sorted(statistics.FORMATS), "statistics"),
+    **dict.fromkeys(sorted(sheets.FORMATS), "sheet"),
+    **dict.fromkeys(sorted(fixed_width.FORMATS), "fixed"),
 }
-"""File name endings and the formats they stand for; CSV and JSON lines also as ``.gz``."""
+"""File name endings and the formats they stand for; CSV and JSON lines also packed."""
 
 DEEPEST = 64
 """Brackets within brackets that JSON lines may have; a cell that has any is refused later."""
@@ -71,19 +78,20 @@ ARROWS_NAME = {UTF8: "utf8"}
 
 
 def file_format(path: Path) -> str:
-    """The format a file name stands for: "csv", "parquet", "arrow" or "jsonl"."""
-    compressed = path.suffix.lower() == ".gz"
+    """The format a file name stands for: "csv", "parquet", "arrow", "jsonl", ..."""
+    path = file_and_part(path)[0]
+    compressed = path.suffix.lower() in PACKED
     known = FORMATS.get(format_ending(path))
     if known is None or (compressed and known not in {"csv", "jsonl"}):
-        endings = ", ".join([*FORMATS, ".csv.gz", ".jsonl.gz"])
+        endings = ", ".join([*FORMATS, ".csv.gz", ".csv.zst", ".csv.zip", ".jsonl.gz"])
         raise InputError(f"{path}: cannot tell the format; expected a name ending in {endings}")
     return known
 
 
 def format_ending(path: Path) -> str:
-    """The ending of a file name that tells its format: what is before ``.gz``, else the last."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if len(suffixes) > 1 and suffixes[-1] == ".gz":
+    """The ending of a file name that tells its format: before ``.gz`` and the like, or the last."""
+    suffixes = [suffix.lower() for suffix in file_and_part(path)[0].suffixes]
+    if len(suffixes) > 1 and suffixes[-1] in PACKED:
         return suffixes[-2]
     return suffixes[-1] if suffixes else ""
 
@@ -109,7 +117,11 @@ def read_table(
         "csv": partial(_read_csv, encoding=coding),
         "parquet": _read_parquet,
         "arrow": _read_arrow,
+        "statistics": lambda path, _: statistics.read_statistics(path),
+        "sheet": lambda path, _: sheets.read_sheet(path, part),
+        "fixed": lambda path, missing: fixed_width.read_fixed_width(path, part, missing, coding),
     }
+    path, part = file_and_part(path)
     with reading(path):
         if path.is_dir():
             raise InputError(f"{path}: is a directory; expected a file")
@@ -128,8 +140,9 @@ def reading(path: Path) -> Iterator[None]:
     """Tell in our words what can be wrong with a file whatever its format: others quote it."""
     try:
         yield
-    except (EOFError, gzip.BadGzipFile, zlib.error):
-        raise InputError(f"{path}: broken gzip file; fetch or pack it again") from None
+    except (EOFError, gzip.BadGzipFile, zlib.error, zipfile.BadZipFile):
+        kind = path.suffix.lower().replace(".gz", "gzip").lstrip(".")
+        raise InputError(f"{path}: broken {kind} file; fetch or pack it again") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
 
@@ -150,11 +163,17 @@ def _read_csv(path: Path, missing: tuple[str, ...], encoding: str = UTF8) -> pa.
     if bare:  # Arrow wants at least a line break
         return pa.table({name: pa.array([], TEXT) for name in names})
     try:
-        table = pa.csv.read_csv(path, **_csv_options(path, names, delimiter, missing, encoding))
+        options = _csv_options(path, names, delimiter, missing, encoding)
+        table = pa.csv.read_csv(_for_arrow(path), **options)
     except (pa.ArrowInvalid, OSError, UnicodeError):
         # Arrow quotes the offending row in its message: never pass that on.
         raise csv_problem(path, delimiter, len(names), encoding) from None
     return table.unify_dictionaries().combine_chunks()
+
+
+def _for_arrow(path: Path) -> Any:
+    """A file by its name, which Arrow unpacks itself; of an archive the file in it."""
+    return open_binary(path) if path.suffix.lower() == ".zip" else path
 
 
 def _csv_options(
@@ -189,7 +208,7 @@ def csv_batches(
     options["convert_options"].include_columns = list(columns)
     with reading(path):
         try:
-            with pa.csv.open_csv(path, **options) as batches:
+            with pa.csv.open_csv(_for_arrow(path), **options) as batches:
                 yield from batches
         except (pa.ArrowInvalid, OSError, UnicodeError):
             raise csv_problem(path, delimiter, len(names), encoding) from None
@@ -206,7 +225,7 @@ def delimiter_of(path: Path | None, encoding: str = UTF8) -> str | None:
 
 def _has_quotes(path: Path) -> bool:
     """Only a file with quotes can have line breaks inside cells, which cost reading speed."""
-    if path.suffix.lower() == ".gz" or path.stat().st_size == 0:
+    if path.suffix.lower() in PACKED or path.stat().st_size == 0:
         return True
     with path.open("rb") as file:
         return any(b'"' in block for block in iter(lambda: file.read(1 << 20), b""))
@@ -301,14 +320,14 @@ def _read_parquet(path: Path, missing: tuple[str, ...]) -> pa.Table:
     try:
         return pa.parquet.read_table(path)
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path}: not a readable Parquet file ({_brief(error)})") from None
+        raise InputError(f"{path}: not a readable Parquet file ({type(error).__name__})") from None
 
 
 def _read_arrow(path: Path, missing: tuple[str, ...]) -> pa.Table:
     try:
         return pa.feather.read_table(path, memory_map=False)
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path}: not a readable Arrow file ({_brief(error)})") from None
+        raise InputError(f"{path}: not a readable Arrow file ({type(error).__name__})") from None
 
 
 def _read_jsonl(path: Path, missing: tuple[str, ...]) -> pa.Table:
@@ -417,10 +436,6 @@ def _json_kind(value: Any) -> str | None:
     if isinstance(value, int | float):
         return "a number"
     return "text" if isinstance(value, str) else "nested"
-
-
-def _brief(error: Exception) -> str:
-    return type(error).__name__
 
 
 def _names(path: Path, table: pa.Table) -> list[str]:

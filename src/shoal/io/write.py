@@ -7,7 +7,9 @@ import gzip
 import hashlib
 import io
 import json
-from collections.abc import Callable
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -19,8 +21,9 @@ import pyarrow.feather
 import pyarrow.parquet
 
 from shoal.io.read import DELIMITERS, file_format, format_ending
+from shoal.io.statistics import write_statistics
 
-__all__ = ["Writer", "decoded", "sha256_of", "write_table"]
+__all__ = ["Writer", "csv_header_line", "csv_lines", "decoded", "sha256_of", "write_table"]
 
 BATCH_ROWS = 1 << 16
 GROUP_ROWS = 1 << 17
@@ -69,6 +72,11 @@ def write_table(
         "parquet": _write_parquet,
         "arrow": _write_arrow,
     }
+    if file_format(named) == "statistics":
+        with tempfile.TemporaryDirectory() as folder:  # where nothing is to be kept
+            kept = Path(folder) / "release" if path == Path(os.devnull) else path
+            write_statistics(table, kept, format_ending(named))
+            return sha256_of(kept)
     write = writers[file_format(named)]
     report = progress or (lambda done, total: None)
     with _Hashed(path) as file:
@@ -95,7 +103,9 @@ class Writer:
         self.delimiter = "\t" if format_ending(named) == ".tsv" else delimiter or ","
         self.parquet = file_format(named) == "parquet"
         self.pages: Any = None
-        self.waiting: pa.Table | None = None
+        self.waiting: list[pa.Table] = []
+        """Records that are not yet a row group."""
+        self.records = 0
         self.begun = False
         self.longest = 0
         """Bytes that no line of a CSV file is longer than."""
@@ -103,15 +113,13 @@ class Writer:
     def write(self, table: pa.Table) -> None:
         """The next records."""
         if self.parquet:
-            table = decoded(table)
-            self.waiting = (
-                table if self.waiting is None else pa.concat_tables([self.waiting, table])
-            )
-            while self.waiting.num_rows >= GROUP_ROWS:
+            self.waiting.append(table)
+            self.records += table.num_rows
+            while self.records >= GROUP_ROWS:
                 self._group(GROUP_ROWS)
             return
         if not self.begun:
-            header = self.delimiter.join(map(_header_name, table.column_names)) + "\n"
+            header = csv_header_line(table.column_names, self.delimiter)
             self.packed.write(header.encode())
             self.longest = len(header.encode())
             self.begun = True
@@ -122,17 +130,25 @@ class Writer:
             self.packed.write(_csv_batch(columns, self.delimiter, start))
 
     def _group(self, rows: int) -> None:
-        assert self.waiting is not None
-        group = self.waiting.slice(0, rows).combine_chunks()
+        taken, left = list[pa.Table](), rows
+        while self.waiting and left >= 0:
+            first = self.waiting.pop(0)
+            taken.append(decoded(first.slice(0, left)))
+            if first.num_rows > left:
+                self.waiting.insert(0, first.slice(left))
+                break
+            left -= first.num_rows
+        group = pa.concat_tables(taken).combine_chunks()
+        del taken
+        self.records -= group.num_rows
         if self.pages is None:
             out = pa.PythonFile(self.packed, "w")
             self.pages = pa.parquet.ParquetWriter(out, group.schema, compression="zstd")
         self.pages.write_table(group, row_group_size=GROUP_ROWS)
-        self.waiting = self.waiting.slice(rows)
 
     def close(self) -> str:
         """Write what is left; the SHA-256 of all."""
-        if self.waiting is not None and (self.waiting.num_rows or self.pages is None):
+        if self.waiting and (self.records or self.pages is None):
             self._group(GROUP_ROWS)
         if self.pages is not None:
             self.pages.close()
@@ -154,7 +170,7 @@ def _write_csv(table: pa.Table, file: Any, report: Report, delimiter: str) -> No
     kernels; the joined column's buffer is the text of the file.
     """
     columns = [_escaped(column, delimiter) for column in table.columns]
-    header = delimiter.join(map(_header_name, table.column_names)) + "\n"
+    header = csv_header_line(table.column_names, delimiter)
     starts = range(0, table.num_rows, BATCH_ROWS)
     with ThreadPoolExecutor(2) as threads:
         file.write(header.encode())
@@ -166,12 +182,28 @@ def _write_csv(table: pa.Table, file: Any, report: Report, delimiter: str) -> No
                 report(min(start + BATCH_ROWS, table.num_rows), table.num_rows)
 
 
+def csv_header_line(names: Sequence[str], delimiter: str = ",") -> str:
+    """The first line of a CSV file."""
+    return delimiter.join(map(_header_name, names)) + "\n"
+
+
+def csv_lines(table: pa.Table) -> Iterator[bytes]:
+    """The lines of a table as a CSV file has them, without their breaks."""
+    columns = [_escaped(column, ",") for column in table.columns]
+    for start in range(0, table.num_rows, BATCH_ROWS):
+        yield from _joined(columns, ",", start).cast(pa.binary()).to_pylist()
+
+
 def _csv_batch(columns: list[pa.Array], delimiter: str, start: int) -> bytes:
-    cells = [_plain(column.slice(start, BATCH_ROWS)) for column in columns]
-    # A row is its cells joined by the delimiter and closed by a line break; joining the row
-    # with an empty text puts the break behind it.
-    rows = pc.binary_join_element_wise(*cells, delimiter) if len(cells) > 1 else cells[0]
+    # A row is closed by a line break; joining it with an empty text puts the break behind it.
+    rows = _joined(columns, delimiter, start)
     return _text_bytes(pc.binary_join_element_wise(rows, pa.scalar(""), "\n"))
+
+
+def _joined(columns: list[pa.Array], delimiter: str, start: int) -> pa.Array:
+    """Rows: cells joined by the delimiter."""
+    cells = [_plain(column.slice(start, BATCH_ROWS)) for column in columns]
+    return pc.binary_join_element_wise(*cells, delimiter) if len(cells) > 1 else cells[0]
 
 
 def _text_bytes(texts: pa.Array) -> bytes:

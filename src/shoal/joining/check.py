@@ -78,14 +78,14 @@ def join_check(
     names = [str(name) for part in own for name in part] or [str(name) for name in qi]
     union = list(dict.fromkeys(names))
     known = Policy.of(policy, {}) if policy is not None else Policy()
-    sources = open_sources(releases, _for_reading(known, union, settings), own)
+    sources = open_sources(releases, reading_policy(known, union, settings), own)
     given = {"sensitive": sensitive or None, "l": l, "l_reading": l_reading}
     known = known.override(**{name: value for name, value in given.items() if value is not None})
     asked = asked_of(sources, k, union, known)
     return _checked(sources, asked)
 
 
-def _for_reading(policy: Policy, qi: Sequence[str], settings: dict[str, Any]) -> Policy:
+def reading_policy(policy: Policy, qi: Sequence[str], settings: dict[str, Any]) -> Policy:
     """What of a policy tells how to read cells; columns with a tree are generalised ones."""
     kept = {name: getattr(policy, name) for name in SETTINGS}
     read = Policy.parse(**kept).override(**settings)

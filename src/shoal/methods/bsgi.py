@@ -58,7 +58,7 @@ from shoal.methods.windows import WINDOW, exchanging, window_cuts
 from shoal.metrics.loss import gcp
 from shoal.models import Model, whole_table_only
 
-__all__ = ["BSGI", "BSGIOptions", "First", "Residual", "Search", "Select"]
+__all__ = ["BSGI", "BSGIOptions", "First", "Residual", "Search", "Select", "different_groups"]
 
 Search = Literal["exact", "window"]
 Select = Literal["near", "largest"]
@@ -206,6 +206,24 @@ class BSGI(Method[BSGIOptions]):
         # where the whole table is searched the curve decides no more than ties
         draws = DRAWS if search == "window" else 1
         return search, drawn_curve(table, run.seed, cut_into(STRETCH), draws).order
+
+
+def different_groups(
+    table: EncodedTable, codes: NDArray[np.int32], l: int, options: BSGIOptions, run: Run
+) -> Ids:
+    """Group of each record: l of different codes, near each other, or a few more.
+
+    No code may have more than ``floor(n / l)`` records; then everybody is in a group.
+    """
+    search = options.search or ("window" if table.n > LARGE else "exact")
+    draws = DRAWS if search == "window" else 1
+    order = drawn_curve(table, run.seed, cut_into(STRETCH), draws).order
+    own = codes[order][None, :]
+    block = Block(table.costs, points_of(table, order), own, (int(codes.max()) + 1,))
+    found = _grouped(_Task(block, ("their values",), l, True), search, options, run)
+    ids = np.empty(table.n, dtype=np.int64)
+    ids[order] = found.groups
+    return ids
 
 
 def _implied(models: Sequence[Model], task: _Task) -> bool:

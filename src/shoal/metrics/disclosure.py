@@ -14,16 +14,18 @@ value has more than 1/l of a class. More overlap hides more: that is what the nu
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.encoding.table import EncodedTable, Recoding
-from shoal.kernels.metrics.disclosure import candidates
+from shoal.encoding.row_order import sorted_rows
+from shoal.encoding.table import Codes, EncodedTable, Recoding
+from shoal.kernels.metrics.disclosure import candidates, groups_by_code
 from shoal.kernels.metrics.queries import join_covers
 from shoal.kernels.random import seed_words
-from shoal.metrics.coverage import covered
+from shoal.metrics.coverage import Cover, covered
 
 __all__ = ["Disclosure", "attribute_disclosure"]
 
@@ -31,6 +33,11 @@ PERSONS = 1_000
 """So many records are looked at, drawn at random: the average is then within some 2% of itself."""
 LOOKS = 200_000_000
 """Records times groups at most: fewer records are drawn of a table of very many groups."""
+
+LISTED = 20_000_000
+"""Groups in all lists of an attribute's codes at most: 80 MB."""
+Lists = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
+"""Where the list of each code begins and ends, and the groups in all lists."""
 
 
 class Disclosure(NamedTuple):
@@ -73,21 +80,65 @@ def attribute_disclosure(
     partition, covers = covered(table, recoding)
     most = min(PERSONS, max(1, LOOKS // partition.groups)) if records is None else records
     if len(secret) > most:  # drawn by content: the input's order must leave no trace
-        secret = secret[np.lexsort((values[secret], *table.codes[:, secret]))]
+        secret = _by_content(table, sensitive, None if exempt is None else secret)
     rows = _drawn(secret, most, seed)
-    axes = np.argsort([-column.size for column in table.qi], kind="stable")  # most telling first
     same, everybody = np.zeros((2, len(rows)), dtype=np.int64)
-    if len(axes):
+    if covers:
+        sizes = [column.size for column in table.qi]
+        first, near = _near(covers, sizes, table.codes[:, rows], partition.groups)
+        # the most telling first
+        others = sorted((a for a in range(len(sizes)) if a != first), key=lambda a: -sizes[a])
+        axes = [first, *others]
         cover = join_covers([covers[a] for a in axes], partition.groups)
         points = np.ascontiguousarray(table.codes[axes][:, rows].T)
-        parts = (partition.order, partition.offsets)
-        candidates(cover, points, values[rows], values, *parts, same, everybody)
+        parts = (values[partition.order], partition.offsets)
+        candidates(cover, points, values[rows], *parts, near, same, everybody)
     else:  # nothing tells records apart
         same[:] = np.bincount(values)[values[rows]]
         everybody[:] = table.n
     risk = same / everybody
     # Summed exactly: the order of the records must not decide how it is rounded.
     return Disclosure(math.fsum(risk.tolist()) / len(rows), float(risk.max()), len(rows))
+
+
+def _by_content(
+    table: EncodedTable, sensitive: int, rows: NDArray[np.int64] | None
+) -> NDArray[np.int64]:
+    """Some records, or all, sorted by their codes: which of equal ones is first is all one."""
+    columns = [*table.columns()[::-1], table.sensitive_columns()[sensitive]]
+    keys = [(codes if rows is None else codes[rows], size) for codes, size in columns]
+    order = sorted_rows([(codes.astype(np.int64), size) for codes, size in keys])
+    return order if rows is None else rows[order]
+
+
+def _near(
+    covers: Sequence[Cover], sizes: Sequence[int], points: Codes, groups: int
+) -> tuple[int, Lists]:
+    """The attribute by whose codes the fewest groups are left to look at, and these groups.
+
+    Where every list would be long, all groups are looked at.
+    """
+    lengths = [_lengths(cover, size) for cover, size in zip(covers, sizes, strict=True)]
+    looks = [int(length[codes].sum()) for length, codes in zip(lengths, points, strict=True)]
+    short = [a for a, length in enumerate(lengths) if length.sum() <= LISTED]
+    if not short:
+        most = int(np.argmax(sizes))
+        none = np.zeros(sizes[most], dtype=np.int64)
+        return most, (none, none + groups, np.arange(groups, dtype=np.int32))
+    best = min(short, key=lambda a: (looks[a], a))
+    ends = np.cumsum(lengths[best])
+    begins, listed = ends - lengths[best], np.empty(int(ends[-1]), dtype=np.int32)
+    groups_by_code(covers[best], groups, begins, listed)
+    return best, (begins, ends, listed)
+
+
+def _lengths(cover: Cover, size: int) -> NDArray[np.int64]:
+    """How many groups cover each code of an attribute."""
+    of_row = np.bincount(cover.row, minlength=len(cover.starts) - 1)
+    of_run = np.repeat(of_row, np.diff(cover.starts))
+    steps = np.bincount(cover.first, of_run, minlength=size + 1)
+    steps -= np.bincount(cover.last + 1, of_run, minlength=size + 1)
+    return np.asarray(np.cumsum(steps[:size]), dtype=np.int64)
 
 
 def _drawn(rows: NDArray[np.int64], most: int, seed: int) -> NDArray[np.int64]:

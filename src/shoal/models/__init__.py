@@ -28,6 +28,7 @@ from shoal.models.diversity import DistinctL, FrequencyL, RecursiveL, largest_l
 from shoal.models.eligibility import check_eligible
 from shoal.models.entropy import EntropyL
 from shoal.models.findings import Finding, Level
+from shoal.models.invariance import MInvariance
 from shoal.models.kanonymity import KAnonymity
 from shoal.models.likeness import BasicBeta, DeltaDisclosure, EnhancedBeta
 from shoal.models.readers import TOGETHER, View, views
@@ -51,6 +52,7 @@ __all__ = [
     "FrequencyL",
     "KAnonymity",
     "Level",
+    "MInvariance",
     "Model",
     "RecursiveL",
     "TCloseness",
@@ -84,6 +86,7 @@ _ALL: tuple[type[Model], ...] = (
     EntropyL,
     RecursiveL,
     UniqueDistinctL,
+    MInvariance,
     AlphaK,
     TCloseness,
     EnhancedBeta,

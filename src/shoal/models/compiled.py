@@ -43,7 +43,7 @@ def rules_for(book: Codebook, models: Sequence[Model]) -> Rules:
         x=np.array([r.x for _, r in rules], dtype=np.float64),
         smallest=min(max((m.smallest_class for m in models), default=1), SAFE),
         start=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        total=np.concatenate([np.zeros(0, np.int64), *book.sensitive_counts]),
+        total=np.concatenate([np.zeros(0, np.int64), *book.compared_with]),
         number=np.concatenate([np.zeros(0), *numbers]).astype(np.float64),
         ordered=np.array([c.ordered for c in book.sensitive], dtype=np.bool_),
         exempt=np.concatenate([np.zeros(0, np.bool_), *map(_exempt, book.sensitive)]),
@@ -57,7 +57,7 @@ def _exempt(column: SensitiveAttribute) -> NDArray[np.bool_]:
 def _placed_rules(book: Codebook, models: Iterable[Model]) -> Iterable[tuple[int, Rule]]:
     """Each rule once, with the sensitive column it looks at (-1 for the class size)."""
     placed: dict[tuple[int, Rule], None] = {}
-    totals = [int(counts.sum()) for counts in book.sensitive_counts]
+    totals = [int(counts.sum()) for counts in book.compared_with]
     for rule in (rule for model in models for rule in model.rules()):
         if rule.kind == SIZE:
             placed[-1, rule] = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -81,7 +82,7 @@ def table_histograms(
     """
     some = slice(None) if rows is None else rows
     person = None if table.person is None else table.person[some]
-    return tuple(
+    counted = tuple(
         histograms(
             class_ids,
             codes[some],
@@ -93,17 +94,22 @@ def table_histograms(
         )
         for column, codes in zip(table.sensitive, table.sensitive_codes, strict=True)
     )
+    if table.of_table is None:
+        return counted
+    longer = zip(counted, table.of_table, strict=True)
+    return tuple(replace(classes, table=total) for classes, total in longer)
 
 
 def whole_histograms(book: Codebook) -> tuple[ClassHistograms, ...]:
     """The table as one class, for every sensitive column, without a look at its records."""
     sizes = whole_sizes(book).sizes
     whole = []
-    for column, counts in zip(book.sensitive, book.sensitive_counts, strict=True):
+    known = zip(book.sensitive, book.sensitive_counts, book.compared_with, strict=True)
+    for column, counts, table in known:
         values = np.flatnonzero(counts)
         offsets = np.array([0, len(values)], dtype=np.int64)
         cells = (sizes, offsets, values, counts[values], column.size)
-        whole.append(ClassHistograms(*cells, column.ordered, column.numbers, counts, column.exempt))
+        whole.append(ClassHistograms(*cells, column.ordered, column.numbers, table, column.exempt))
     return tuple(whole)
 
 

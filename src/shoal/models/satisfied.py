@@ -70,7 +70,7 @@ class TableModels:
     @property
     def totals(self) -> tuple[NDArray[np.int64], ...]:
         """Histogram of each sensitive column in the whole table."""
-        return self.table.codebook.sensitive_counts
+        return self.table.codebook.compared_with
 
     def satisfied(self, rows: NDArray[np.int64], group_ids: Integers) -> NDArray[np.bool_]:
         """For each group of the given records whether it satisfies every model.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -96,6 +96,12 @@ class Pair:
     names: tuple[str, str]
     distance: float
     """Total variation: the share of records that would have to move to another pair of bars."""
+    labels: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    """The bars of each."""
+    before: Any = field(default=None, compare=False, repr=False)
+    """Share of the original's records in each pair of bars; NaN where there are too few."""
+    after: Any = field(default=None, compare=False, repr=False)
+    """The same of the release."""
 
 
 def changes_of(
@@ -126,7 +132,8 @@ def changes_of(
         for column, found, total in zip(known, bars, totals, strict=True)
     ]
     after = [(column.codes, found.shares) for column, found in zip(columns, bars, strict=True)]
-    return changes, _pairs([column.name for column in columns], before, after)
+    named = [(column.name, found.labels) for column, found in zip(columns, bars, strict=True)]
+    return changes, _pairs(named, before, after, least)
 
 
 def _known(column: Column, original: pa.Table, about: About) -> Column:
@@ -203,14 +210,22 @@ def _weighted_median(values: Sequence[tuple[float, int]]) -> float | None:
     return None
 
 
-def _pairs(names: Sequence[str], before: Sequence[Any], after: Sequence[Any]) -> list[Pair]:
+def _pairs(
+    named: Sequence[tuple[str, tuple[str, ...]]],
+    before: Sequence[Any],
+    after: Sequence[Any],
+    least: int,
+) -> list[Pair]:
     """How far each two columns moved together, the furthest first."""
     found = []
-    for a in range(len(names)):
-        for b in range(a + 1, len(names)):
+    for a, (one, bars) in enumerate(named):
+        for b, (other, others) in enumerate(named[a + 1 :], start=a + 1):
             was, now = (_joint(side[a], side[b]) for side in (before, after))
-            distance = float(np.abs(was / was.sum() - now / now.sum()).sum() / 2)
-            found.append(Pair((names[a], names[b]), distance))
+            shares, spread = was / was.sum(), now / now.sum()
+            distance = float(np.abs(shares - spread).sum() / 2)
+            few = (was > 0) & (was < least)
+            shown = np.where(few, np.nan, shares)
+            found.append(Pair((one, other), distance, (bars, others), shown, spread))
     return sorted(found, key=lambda pair: -pair.distance)
 
 

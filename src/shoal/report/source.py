@@ -201,7 +201,9 @@ def source_of(release: Release, original: Any = None) -> Source:
         original=before,
         persons=release.persons if original is not None else _pseudonyms(table, release.policy),
         given=release,
-        kept={} if release.source is None else {release.source: "the table that was released"},
+        kept={release.source: "the table that was released"}
+        if isinstance(release.source, Path)
+        else {},
     )
 
 

@@ -16,7 +16,16 @@ from shoal.errors import ShoalError
 from shoal.studio.pages import Studio, TooLargeError, form_of, go, studio_of
 from shoal.studio.security import Guard, Keys
 from shoal.studio.session import Session
-from shoal.studio.steps import columns, data, explore, hierarchies, protection, release, risk
+from shoal.studio.steps import (
+    columns,
+    data,
+    explore,
+    hierarchies,
+    nodes,
+    protection,
+    release,
+    risk,
+)
 from shoal.studio.texts import text
 
 __all__ = ["UPLOAD_LIMIT", "make_app"]
@@ -41,6 +50,7 @@ PAGES: dict[str, Page] = {
     "/explore": explore.explore,
     "/explore/runs": explore.runs,
     "/explore/classes": explore.browse,
+    "/explore/pair": explore.pair,
     "/risk": risk.risk,
     "/risk/parts": risk.risk_parts,
     "/release": release.release,
@@ -53,6 +63,7 @@ CHANGES: dict[str, Page] = {
     "/columns": columns.save_columns,
     "/columns/missing": columns.missing,
     "/hierarchies": hierarchies.save_tree,
+    "/hierarchies/edit": nodes.edit_tree,
     "/protection": protection.save,
     "/protection/preset": protection.preset,
     "/protection/policy": protection.policy_text,

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
-import unicodedata
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -19,33 +17,14 @@ from shoal.glossary import find
 from shoal.studio.desk import AskDesk
 from shoal.studio.jobs import Jobs
 from shoal.studio.security import Keys
+from shoal.studio.seen import escaped, formed, said, unformed, visible
 from shoal.studio.session import Session
 from shoal.studio.steps import steps_of
 from shoal.studio.texts import all_texts, counted, language, text
 
-__all__ = [
-    "Form",
-    "Studio",
-    "TooLargeError",
-    "form_of",
-    "go",
-    "marked",
-    "studio_of",
-    "visible",
-    "whole",
-]
+__all__ = ["Form", "Studio", "TooLargeError", "form_of", "go", "studio_of", "whole"]
 
 LARGEST_FORM = 4 << 20
-LONGEST = 60
-UNSEEN = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
-"""Controls, marks of direction, halves of characters: shown by their numbers."""
-
-
-HIDING = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
-    "\ufeff\ufff9-\ufffb\U000e0001-\U000e007f]"
-)
-"""Of these, those that hide or turn what is beside them."""
 
 
 class TooLargeError(Exception):
@@ -141,29 +120,8 @@ async def form_of(request: Request) -> Form:
         body += part
         if len(body) > LARGEST_FORM:
             raise TooLargeError
-    return Form(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
-
-
-def visible(value: Any, longest: int = LONGEST) -> str:
-    """A name or a cell as it can be shown: what cannot be seen by its number, and not too long."""
-    shown = str(value)
-    cut = shown if len(shown) <= longest else shown[:longest] + "…"
-    return "".join(f"⟨U+{ord(c):04X}⟩" if unicodedata.category(c) in UNSEEN else c for c in cut)
-
-
-def marked(html: str) -> str:
-    """A page of others' making, in which what cannot be seen is shown by its number."""
-    return HIDING.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", html)
-
-
-def _escaped(toml: str) -> str:
-    """TOML in which what cannot be seen is written by its number, as TOML reads it."""
-    return "".join(
-        (f"\\u{ord(c):04x}" if ord(c) < 1 << 16 else f"\\U{ord(c):08x}")
-        if c not in "\n\t" and unicodedata.category(c) in UNSEEN
-        else c
-        for c in toml
-    )
+    pairs = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)
+    return Form([(name, unformed(value)) for name, value in pairs])
 
 
 def _meaning(word: str) -> str:
@@ -187,7 +145,14 @@ def _room() -> Environment:
         loader=FunctionLoader(_text), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    room.filters |= {"visible": visible, "percent": _percent, "span": _span, "escaped": _escaped}
+    room.filters |= {
+        "visible": visible,
+        "formed": formed,
+        "said": said,
+        "percent": _percent,
+        "span": _span,
+        "escaped": escaped,
+    }
     room.globals |= {"t": all_texts(), "text": text, "counted": counted, "meaning": _meaning,
                      "language": language(), "Markup": Markup}  # fmt: skip
     return room

@@ -30,6 +30,7 @@ from shoal.verification.treated import MODEL as TREATMENT
 
 __all__ = ["about_columns", "about_findings", "about_second_table", "hidden_orders"]
 
+LARGEST = 2.0**63
 TOLERANCE = 0.005
 """Published numbers are rounded to three significant digits."""
 
@@ -203,7 +204,10 @@ def _same(told: Any, found: float) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """Whether it can be a count or a share: JSON has numbers that no float has."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return -LARGEST < value < LARGEST
 
 
 def hidden_orders(manifest: Mapping[str, Any]) -> set[str]:

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 from shoal.encoding.spreadsheet import armed_names
 from shoal.errors import InputError, PolicyError, ShoalError, VerificationError
-from shoal.io.frames import to_arrow
+from shoal.io.addresses import Address, address_of
+from shoal.io.databases import read_published
+from shoal.io.frames import normalised, to_arrow
 from shoal.io.paths import manifest_path
 from shoal.io.write import sha256_of
 from shoal.models import models_of
@@ -68,7 +70,8 @@ def verify(
     Parameters
     ----------
     release
-        A file name, or a table as `shoal.anonymize` takes it.
+        A file name, the address of a table in a database, or a table as `shoal.anonymize`
+        takes it.
     manifest
         The manifest or its file name; beside the release if not given.
     policy, **settings
@@ -94,6 +97,8 @@ def verify(
         policy = Policy.of(policy, settings)
         second = None if sensitive_table is None else _table(sensitive_table, policy)
         return _check(_table(release, policy), second, policy)
+    if (address := address_of(release)) is not None:
+        return _verify_in_database(address, manifest, key, record)
     is_file = isinstance(release, str | Path)
     if key is not None and not is_file:
         raise PolicyError("key: a signature is of a released file; give its name, not a table")
@@ -122,6 +127,8 @@ def verify(
         if other := told.get("sensitive_table"):
             sensitive_table = _beside(Path(release), other, named)
             changed += _digest_differs(sensitive_table, other, named)
+        if other := told.get("counterfeits"):
+            changed += _digest_differs(_beside(Path(release), other, named), other, named)
     try:
         persons = None
         if record is not None and not changed:
@@ -130,6 +137,45 @@ def verify(
         return replace(found, signed=key is not None and found.holds)
     except ShoalError:
         if changed:  # what is wrong with a file that was changed is that it was changed
+            raise VerificationError(changed[0]) from None
+        raise
+
+
+def _verify_in_database(
+    address: Address,
+    manifest: str | Path | Mapping[str, Any] | None,
+    key: str | Path | None,
+    record: str | Path | None,
+) -> Verification:
+    """Check a table against the manifest that the database has of it, or another one."""
+    if key is not None or record is not None:
+        what = "key" if key is not None else "record"
+        raise PolicyError(f"{what}: goes with a released file, not with a table in a database")
+    found = read_published(address)
+    claims: Mapping[str, Any] = found.manifest
+    if isinstance(manifest, Mapping):
+        claims = manifest
+    elif manifest is not None:
+        claims = load_manifest(Path(manifest))
+    claims = checked_manifest(claims, str(address))
+    told = claims.get("release")
+    if not isinstance(told, Mapping) or told.get("hashed") != "rows":
+        raise InputError(f"manifest of {address}: is not of a table in a database")
+    apart = told.get("sensitive_table")
+    pairs: list[tuple[Any, str | None]] = [(told.get("sha256"), found.sha256)]
+    if isinstance(apart, Mapping):
+        pairs.append((apart.get("sha256"), found.second_sha256))
+    changed = [
+        f"{address}: is not the table its manifest describes (SHA-256 of its rows differs); it was "
+        "changed, or the manifest is another's"
+        for claimed, there in pairs
+        if claimed != there
+    ][:1]
+    second = None if found.second is None else normalised(found.second)
+    try:
+        return _compared(normalised(found.table), second, claims, str(address), changed, None)
+    except ShoalError:
+        if changed:
             raise VerificationError(changed[0]) from None
         raise
 

@@ -94,6 +94,7 @@ def manifest_of(release: Release) -> dict[str, Any]:
         **_disclosure(release),
         "notices": [*notices(release), *release.exposed, *release.unprotected],
         **_orders(release),
+        **({} if release.series is None else {"series": dict(release.series.public)}),
     }
 
 

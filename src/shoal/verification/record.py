@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import InputError
+from shoal.io.addresses import Address, Place
 from shoal.io.paths import record_path
 from shoal.io.together import unfinished
 from shoal.io.write import sha256_of
@@ -58,7 +59,7 @@ def record_of(release: Release) -> dict[str, Any]:
         "versions": versions(),
         "seed": release.seed,
         "input": {
-            "file": None if release.source is None else str(release.source),
+            "file": _input_name(release.source),
             "sha256": release.source_sha256,
         },
         "policy": _as_given(policy, release),
@@ -72,8 +73,16 @@ def record_of(release: Release) -> dict[str, Any]:
         **({"disclosure": disclosure} if disclosure else {}),
         "notices": private_notices(release),
         **({} if release.persons is None else {"persons": _packed(release.persons)}),
+        **({} if release.series is None else {"series": dict(release.series.private)}),
         "reproducible": BY_THE_CLOCK if policy.time is not None else True,
     }
+
+
+def _input_name(source: Place | None) -> str | None:
+    """What was read: without user and password."""
+    if isinstance(source, Address):
+        return source.for_record
+    return None if source is None else str(source)
 
 
 def _private_facts(release: Release) -> dict[str, Any]:
@@ -213,11 +222,12 @@ def policy_from_record(record: dict[str, Any], path: Path) -> tuple[Policy, int]
         raise InputError(f"record {path}: damaged: {type(error).__name__}") from None
 
 
-def record_beside(release: Path) -> Path | None:
+def record_beside(release: Place) -> Path | None:
     """The record of an earlier release under this name, where it lies by default."""
     path = record_path(release)
     try:
-        known = load_record(path)["release"]["file"] == release.name
+        name = release.full_name if isinstance(release, Address) else release.name
+        known = load_record(path)["release"]["file"] == name
     except (InputError, KeyError, TypeError):  # not ours: not to be touched
         return None
     return path if known else None

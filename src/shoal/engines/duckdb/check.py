@@ -37,7 +37,7 @@ __all__ = ["Written", "connection"]
 CLASSES = 1 << 16
 """Classes that are looked at together."""
 ONE_VALUE = "(min({0}) IS NOT DISTINCT FROM max({0}) AND count({0}) IN (0, count(*)))"
-LINE = 1 << 21
+LINE = 1 << 20
 """Bytes of the longest line of a usual CSV file; DuckDB reads a few of these at once."""
 A_RECORD = 60
 """Bytes that DuckDB takes for a record while it groups, about."""

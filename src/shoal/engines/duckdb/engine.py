@@ -13,7 +13,6 @@ from operator import add
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from shoal.bounds import Bound
@@ -21,6 +20,7 @@ from shoal.encoding.noting import AMBIGUOUS, notation_of, unclear
 from shoal.encoding.rest import left_over, settled
 from shoal.engines.base import Decision, Engine, Measured
 from shoal.engines.duckdb.check import Written
+from shoal.engines.duckdb.dealing import Part, dealt_out
 from shoal.engines.duckdb.exposing import Sample, told_before
 from shoal.engines.duckdb.failing import told
 from shoal.engines.duckdb.publishing import (
@@ -30,7 +30,8 @@ from shoal.engines.duckdb.publishing import (
     published_range,
     write_file,
 )
-from shoal.engines.duckdb.spill import Pieces, Scattered, Spill, private, smallest_type
+from shoal.engines.duckdb.sparing import spare_memory
+from shoal.engines.duckdb.spill import Pieces, Spill, private, smallest_type
 from shoal.engines.duckdb.staging import Coded, Staged, coded, staged
 from shoal.engines.duckdb.stored import Room, StoredRelease, TableInFile, known_format
 from shoal.engines.memory.budget import best_l
@@ -39,6 +40,7 @@ from shoal.engines.ranges.cutting import Borders, BucketCounts, course_of
 from shoal.engines.ranges.grouping import Ranges, facts_of, flow, group_range, grouped_whole
 from shoal.engines.ranges.which import range_size, wants_the_whole
 from shoal.errors import NotFoundError, PolicyError
+from shoal.io.addresses import Address, Place, place_of
 from shoal.io.batches import Batches
 from shoal.io.write import sha256_of
 from shoal.metrics.loss import LossSums
@@ -54,7 +56,7 @@ __all__ = ["DuckDBEngine"]
 
 OURS = 700_000_000
 """Of the memory of a run what is not the database's: the program, batches, a range or two."""
-LEAST = 160_000_000
+LEAST = 72_000_000
 """What the database gets at least."""
 SMALL = 1_000_000_000
 """With less memory one thread works, and one range is in memory at a time."""
@@ -101,14 +103,14 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
     name = "duckdb"
     summary = "records in files, ranges of them in memory: tables larger than memory"
 
-    target: Path | None = None
+    target: Place | None = None
     """Where the release will go: it is written in that format."""
 
-    def refusal(self, plan: Plan, target: Path | None) -> str | None:
+    def refusal(self, plan: Plan, target: Place | None) -> str | None:
         """See `Engine`."""
         return _refusal(plan, target)
 
-    def accept(self, plan: Plan, target: Path | None) -> None:
+    def accept(self, plan: Plan, target: Place | None) -> None:
         """Refuse what cannot be promised out of memory, before the work starts."""
         self.plan, self.target = plan, target
         if reason := self.refusal(plan, target):
@@ -117,7 +119,10 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         free = available() or 2 * SMALL
         self.budget = bytes_of(policy.memory) if policy.memory else max(SMALL, free // 2)
         self.workers = 1 if self.budget < SMALL else os.cpu_count() or 1
-        place = Path(policy.temp) if policy.temp else None if target is None else target.parent
+        if self.budget < SMALL:
+            spare_memory()
+        beside = target.parent if isinstance(target, Path) else None
+        place = Path(policy.temp) if policy.temp else beside
         memory = max(LEAST, self.budget - OURS)
         self.room = Room(Spill(place), memory, self.workers)
 
@@ -129,8 +134,11 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
     def read(self, data: Any, policy: Policy) -> Source:
         """Look at names and types; nothing is read yet."""
         self.report("read", 0, 1)
-        self.path = Path(data) if isinstance(data, str | Path) else None
-        return Source(Batches(data, policy.missing, policy.encoding))
+        known = isinstance(data, str | Path | Address)
+        self.path: Place | None = place_of(data) if known else None
+        batches = Batches(data, policy.missing, policy.encoding)
+        batches.sparing = self.budget < SMALL
+        return Source(batches)
 
     @told
     def settle(self, source: Source, policy: Policy) -> tuple[Source, Policy]:
@@ -178,7 +186,8 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         """Deal the records out to ranges; group and recode each."""
         plan = decision.plan
         ranges = self._ranges(table, plan)
-        scattered = self._scattered(table, ranges)
+        room = min(ROOM, self.budget // 32)
+        dealt = dealt_out(table, ranges, self.room.spill, room, plan.seed, self.report)
         parts = 1 if ranges is None else len(ranges.sizes)
         classes, rows = Classes(), list[tuple[Pieces, int]]()
         losses, before, done = list[LossSums](), list[Before](), 0
@@ -186,7 +195,7 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         proof = ""
 
         def work(part: int) -> tuple[PublishedRange, dict[str, Any], str]:
-            return self._one(table, plan, ranges, scattered.take(part))
+            return self._one(table, plan, ranges, dealt.take(part))
 
         for number, (part, known, proven) in enumerate(flow(work, range(parts), self.workers)):
             pieces = Pieces(self.room.spill.file(f"rows-{number}.arrow"))
@@ -240,72 +249,25 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
                 f"and that needs about {in_words(needed)}: give more memory, or a smaller l"
             )
 
-    def _scattered(self, table: Coded, ranges: Ranges | None) -> Scattered:
-        """Records by their ranges, as codes, each range a file."""
-        parts = 1 if ranges is None else len(ranges.sizes)
-        scattered = Scattered(self.room.spill, "range", parts, min(ROOM, self.budget // 32))
-        types = [smallest_type(column.size) for column in table.book.qi]
-        others = [*table.policy.sensitive, *table.stage.plain]
-        sensitive = {
-            name: smallest_type(len(table.stage.values[name].counts))
-            for name in table.policy.sensitive
-        }
-
-        def work(batch: pa.RecordBatch) -> pa.RecordBatch:
-            codes = table.codes(batch)
-            arrays = {
-                f"{number}": pa.array(row.astype(kind))
-                for number, (row, kind) in enumerate(zip(codes, types, strict=True))
-            }
-            for name in others:
-                column = batch.column(name)
-                if name in sensitive:
-                    column = pa.array(np.asarray(column).astype(sensitive[name]))
-                arrays[f"={name}"] = column
-            return pa.RecordBatch.from_pydict(arrays)
-
-        done, file = 0, self.room.spill.file("buckets")
-        place = np.memmap(file, np.uint16, "r") if ranges is not None else None
-        for batch in table.scan(work):
-            rows = batch.num_rows
-            if ranges is None or place is None:
-                part = np.zeros(rows, dtype=np.int64)
-            else:
-                part = ranges.of_bucket[place[done : done + rows]]
-            scattered.add(batch, part)
-            done += rows
-            self.report("ranges", table.records + done, 2 * table.records)
-        scattered.flush()
-        table.stage.pieces.remove()
-        file.unlink(missing_ok=True)
-        return scattered
-
     def _one(
-        self, table: Coded, plan: Plan, ranges: Ranges | None, batches: list[pa.RecordBatch]
+        self, table: Coded, plan: Plan, ranges: Ranges | None, part: Part
     ) -> tuple[PublishedRange, dict[str, Any], str]:
         """Group and recode one range."""
-        rows = pa.Table.from_batches(batches).combine_chunks()
-        codes = np.empty((len(table.book.qi), rows.num_rows), dtype=np.int32)
-        for number, row in enumerate(codes):
-            row[:] = np.asarray(rows.column(f"{number}").combine_chunks())
-        kept = [name for name in rows.column_names if name.startswith("=")]
-        rest = rows.select(kept).rename_columns([name[1:] for name in kept])
-        if not kept:
-            rest = pa.table({"": pa.nulls(rows.num_rows)})
-        encoded = table.table(codes, rest)
+        encoded = table.table(part.codes, part.rest)
         if ranges is None:
             outcome = grouped_whole(encoded, plan, self.report)
         else:
             outcome = group_range(encoded, plan, ranges.course, table.records)
-        published = published_range(
-            encoded, outcome, rest.select([n[1:] for n in kept]), plan.policy
-        )
-        return published._replace(rest=rest), outcome.facts, outcome.proof
+        stood_out = None
+        if part.at_home is not None:
+            stood_out = Before.of(table.alone(part.at_home), plan.policy.k or 2)
+        published = published_range(encoded, outcome, part.rest, plan.policy, stood_out)
+        return published, outcome.facts, outcome.proof
 
     @told
     def recode(self, table: Coded, groups: Grouped, plan: Plan) -> Draft:
         """Write the release in canonical order, as it will be handed out."""
-        ending = "".join(_endings(self.target)) if self.target is not None else ".parquet"
+        ending = "".join(_endings(self.target)) if isinstance(self.target, Path) else ".parquet"
         path = self.room.spill.file(f"release{ending}")
         os.close(private(str(path), os.O_CREAT | os.O_WRONLY))
         target = (path, self.source.batches.delimiter)
@@ -363,7 +325,7 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         k = policy.k or 2
         records = table.records
         path = self.path
-        one = path if path is not None and path.is_file() else None
+        one = path if isinstance(path, Path) and path.is_file() else None
         return StoredRelease(
             table=TableInFile(draft.path, draft.names, records, policy.csv_safe),
             policy=policy,
@@ -404,7 +366,7 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         )  # fmt: skip
 
 
-def _refusal(plan: Plan, target: Path | None) -> str | None:
+def _refusal(plan: Plan, target: Place | None) -> str | None:
     """Why a plan cannot be carried out here."""
     policy = plan.policy
     if reason := wants_the_whole(plan):
@@ -415,7 +377,7 @@ def _refusal(plan: Plan, target: Path | None) -> str | None:
         return "weights are rounded in memory; round them in the input, or drop them"
     if policy.bound:
         return "a bound looks at all records at once; leave out bound"
-    if target is not None and not known_format(target):
+    if isinstance(target, Path) and not known_format(target):
         return f"{target}: it writes CSV and Parquet"
     return None
 

@@ -79,9 +79,16 @@ class PublishedRange(NamedTuple):
 
 
 def published_range(
-    table: EncodedTable, outcome: Outcome, rest: pa.Table, policy: Policy
+    table: EncodedTable,
+    outcome: Outcome,
+    rest: pa.Table,
+    policy: Policy,
+    before: Before | None = None,
 ) -> PublishedRange:
-    """Recode one range. Groups of equal texts are one class."""
+    """Recode one range. Groups of equal texts are one class.
+
+    `before` is who stood out there, where the range has other records than lie in it.
+    """
     recoding = outcome.recoding
     recoded = recode(table, recoding)
     groups = recoding.partitions[0].groups
@@ -93,7 +100,7 @@ def published_range(
     class_of = ids[recoded[0].groups]
     sizes = np.bincount(class_of, minlength=count).astype(np.int64)
     loss = sums_of(table, recoding, sizes, [column.starred() for column in recoded])
-    before = Before.of(table, policy.k or 2)
+    before = before or Before.of(table, policy.k or 2)
     return PublishedRange(columns, sizes, class_of, rest, loss, before)
 
 

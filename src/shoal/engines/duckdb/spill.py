@@ -110,6 +110,8 @@ class Scattered:
 
     def add(self, batch: pa.RecordBatch, part: NDArray[np.integer]) -> None:  # type: ignore[type-arg]
         """Deal out the records of a batch."""
+        if not batch.num_rows:
+            return
         order = np.argsort(part, kind="stable")
         there, first = np.unique(part[order], return_index=True)
         batch = batch.take(pa.array(order))

@@ -121,6 +121,11 @@ class Coded:
             return pa.nulls(len(numbers), values.type)
         return pa.DictionaryArray.from_arrays(index, values)
 
+    def alone(self, codes: Codes) -> EncodedTable:
+        """Some records by their quasi-identifiers only."""
+        nothing = np.zeros((0, codes.shape[1]), dtype=np.int32)
+        return EncodedTable(self.book.qi, codes, (), nothing)
+
     def table(self, codes: Codes, rest: pa.Table) -> EncodedTable:
         """Some records as methods see them: their codes, and their other columns."""
         sensitive = stacked(
@@ -139,7 +144,10 @@ class Coded:
             elif name in self.stage.plain:
                 told[name] = rest.column(name)
         marks = marks_of(pa.table(told), self.policy, self.spelt) if told else None
-        return EncodedTable(self.book.qi, codes, self.book.sensitive, sensitive, None, marks)
+        book = self.book
+        return EncodedTable(
+            book.qi, codes, book.sensitive, sensitive, None, marks, book.sensitive_counts
+        )
 
 
 def coded(stage: Staged, policy: Policy, workers: int, sketched: bool, report: Report) -> Coded:

@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet
 
 from shoal.encoding.spreadsheet import armed_names
 from shoal.engines.duckdb.check import Written, connection
 from shoal.engines.duckdb.spill import Spill
 from shoal.errors import PolicyError, VerificationError
+from shoal.io.addresses import Address, Place
+from shoal.io.databases import hash_as_stored
 from shoal.io.read import file_format, format_ending, read_table
-from shoal.io.write import decoded, sha256_of
+from shoal.io.write import BATCH_ROWS, decoded, sha256_of
 from shoal.release import Release
 from shoal.verification.result import Verification
 
@@ -106,8 +109,10 @@ class StoredRelease(Release):
             records = self.verification.records
             return written.check(self.qi, self.models, records, self.room.memory)
 
-    def digest_of(self, table: Any, named: Path) -> str:
+    def digest_of(self, table: Any, named: Place) -> str:
         """See `Release`: it is a file already, of the format that it was asked for."""
+        if isinstance(named, Address):
+            return hash_as_stored(named, self._records()[0])
         return self.fingerprint
 
     def close(self) -> None:
@@ -127,6 +132,14 @@ class StoredRelease(Release):
             raise VerificationError(
                 "the release was changed after it was verified; anonymize the input again"
             )
+
+    def _records(self) -> list[pa.RecordBatchReader]:
+        """See `Release`: from the file, a batch at a time."""
+        if file_format(self.file) != "parquet":
+            return [decoded(read_table(self.file)).to_reader(BATCH_ROWS)]
+        pages = pa.parquet.ParquetFile(self.file)
+        batches = pages.iter_batches(BATCH_ROWS)
+        return [pa.RecordBatchReader.from_batches(pages.schema_arrow, batches)]
 
     def _write_tables(
         self,

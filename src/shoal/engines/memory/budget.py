@@ -27,7 +27,7 @@ from shoal.encoding.codebook import Codebook
 from shoal.encoding.table import EncodedTable
 from shoal.engines.memory.outliers import Kept, partition_kept
 from shoal.errors import InfeasibleError, NotFoundError, PolicyError
-from shoal.models import largest_l, whole_histograms
+from shoal.models import check_eligible, largest_l, whole_histograms
 from shoal.plan import Plan
 from shoal.progress import Report, silent
 from shoal.release import Budget
@@ -114,6 +114,7 @@ def _kept(
 ) -> Kept | None:
     """Groups under a plan; None where there are none."""
     try:
+        check_eligible(table.codebook, plan.models)
         kept = partition_kept(table, plan, report, limit, regrouped=alone is not None)
     except InfeasibleError:
         return None

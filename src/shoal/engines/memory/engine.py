@@ -19,9 +19,10 @@ from shoal.encoding.exposure import exposed
 from shoal.encoding.noting import notations
 from shoal.encoding.pseudonyms import with_pseudonyms
 from shoal.encoding.publish import Published, publish
+from shoal.encoding.rebuild import fingerprint_of
 from shoal.encoding.recode import RecodedColumn
 from shoal.encoding.released_span import by_what_is_kept
-from shoal.encoding.rest import left_over, settled
+from shoal.encoding.rest import left_over, settled, with_known_orders
 from shoal.encoding.table import EncodedTable, Recoding
 from shoal.encoding.treating import seen_before_groups, treated
 from shoal.encoding.weights import about_weights, with_weights
@@ -33,7 +34,6 @@ from shoal.engines.memory.facts import (
     before_of,
     exposed_in,
     method_used,
-    risk_before,
     suppression_of,
     unprotected_in,
 )
@@ -46,8 +46,10 @@ from shoal.engines.memory.size import advice
 from shoal.engines.ranges.grouping import grouped_by_ranges
 from shoal.engines.ranges.which import range_size
 from shoal.errors import InfeasibleError, NotFoundError, ShoalError, ShoalWarning
+from shoal.io.addresses import Address, Place, place_of
 from shoal.io.batches import files_of, joined
 from shoal.io.frames import to_arrow
+from shoal.io.parts import file_and_part
 from shoal.io.read import delimiter_of
 from shoal.io.several import is_several
 from shoal.io.write import sha256_of
@@ -56,7 +58,7 @@ from shoal.metrics.loss import measure
 from shoal.models import check_eligible
 from shoal.plan import Plan
 from shoal.policy import Policy
-from shoal.release import Budget, Release, fingerprint_of
+from shoal.release import Budget, Release
 from shoal.verification.check import Verification, check_release, check_separated
 
 __all__ = ["Draft", "Encoded", "MemoryEngine", "Source"]
@@ -75,8 +77,8 @@ class Source(NamedTuple):
     table: pa.Table
     kind: str
     """What the caller brought: the release is of the same kind."""
-    path: Path | None = None
-    """The input's file, if it was one."""
+    path: Place | None = None
+    """The input's file or address, if it was one."""
     rest: tuple[str, ...] = ()
     """Columns about which the policy's ``rest`` decided."""
     sha256: str | None = None
@@ -120,7 +122,8 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
     def read(self, data: Any, policy: Policy) -> Source:
         """An Arrow table from whatever the caller has."""
         self.report("read", 0, 1)
-        path = Path(data) if isinstance(data, str | Path) else None
+        place = place_of(data) if isinstance(data, str | Path | Address) else None
+        path = file_and_part(place)[0] if isinstance(place, Path) else None
         files = files_of(data) if is_several(data) else []
         if files:
             parts = [to_arrow(f, policy.missing, policy.encoding)[0] for f in files]
@@ -130,7 +133,7 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
         digest = sha256_of(path) if path is not None and path.is_file() else None
         first = files[0] if files else path if digest is not None else None
         delimiter = delimiter_of(first, policy.encoding)
-        return Source(table, kind, path, sha256=digest, delimiter=delimiter)
+        return Source(table, kind, place, sha256=digest, delimiter=delimiter)
 
     def settle(self, source: Source, policy: Policy) -> tuple[Source, Policy]:
         """Ask about the columns as soon as their names are known."""
@@ -139,6 +142,7 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
         table = source.table
         if rest and policy.rest == "drop":
             table = table.drop_columns(list(rest))
+        complete = with_known_orders(table, complete)
         found = notations(table, _read_by_value(complete), complete)
         complete = complete.override(notation=found)
         return source._replace(table=with_weights(table, complete), rest=rest), complete
@@ -187,12 +191,16 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             plan, budget, kept = strongest(ordered.table, plan, self.report, self.limit, alone)
             everybody = kept.rows is None
             groups = ordered.back(self._mended(kept, plan)) if everybody else kept
-        check_eligible(table.codebook, plan.models)
+        self.check_possible(table, plan)
         cautions = plan.method.cautions(plan.seen(table), plan.models, plan.options)
         source = encoded.source.table
         known = exposed(source, table, _without_means(plan.policy), plan.policy.k or 0)
         known += about_weights(source, plan.policy)
         return Decision(plan, budget, groups, tuple(known), tuple(cautions))
+
+    def check_possible(self, table: EncodedTable, plan: Plan) -> None:
+        """Refuse what no release of the table can satisfy."""
+        check_eligible(table.codebook, plan.models)
 
     def partition(self, encoded: Encoded, decision: Decision) -> Kept:
         """Groups by the plan's method, of the records that are kept."""
@@ -355,6 +363,7 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
     ) -> Release:
         """The released tables with all that is known about them."""
         plan, table = decision.plan, encoded.table
+        before, stood_out = before_of(table, plan)
         return Release(
             table=draft.published.table,
             policy=plan.policy,
@@ -374,10 +383,10 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             exposed=exposed_in(draft.published, plan),
             unprotected=unprotected_in(draft.published, plan),
             exposed_in_input=decision.exposed,
-            risk_before=risk_before(table),
+            risk_before=stood_out,
             cautions=decision.cautions,
             searched=tuple(self.searched),
-            before=before_of(table, plan),
+            before=before,
             kind=encoded.source.kind,
             persons=draft.persons,
             source=encoded.source.path,
@@ -386,6 +395,7 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             delimiter=encoded.source.delimiter,
             sensitive_table=draft.published.sensitive_table,
             fingerprint=fingerprint_of(draft.published.table, draft.published.sensitive_table),
+            verified_as=(plan.models, plan.policy, draft.published.qi, draft.persons, verification),
         )
 
 

@@ -15,15 +15,16 @@ from shoal.release import Before, MethodUsed, Suppression
 from shoal.verification.chances import risk_of
 
 __all__ = [
-    "before_of", "exposed_in", "method_used", "risk_before", "suppression_of", "unprotected_in",
+    "before_of", "exposed_in", "method_used", "suppression_of", "unprotected_in",
 ]  # fmt: skip
 
 
-def before_of(table: EncodedTable, plan: Plan) -> Before:
-    """How many stand out in the microdata."""
+def before_of(table: EncodedTable, plan: Plan) -> tuple[Before, dict[str, float]]:
+    """How many stand out in the microdata, and what a prosecutor gets of it."""
     sizes = class_sizes(table.columns(), table.n)
-    k = plan.policy.k or 2
-    return Before(table.n, int((sizes == 1).sum()), k, int(sizes[sizes < k].sum()))
+    k, unique = plan.policy.k or 2, int(np.count_nonzero(sizes == 1))
+    before = Before(table.n, unique, k, int(sizes[sizes < k].sum()))
+    return before, {**risk_of(sizes), "unique_records": unique}
 
 
 def method_used(plan: Plan, kept: Kept) -> MethodUsed:
@@ -37,12 +38,6 @@ def method_used(plan: Plan, kept: Kept) -> MethodUsed:
         outcome.facts,
         outcome.proof,
     )
-
-
-def risk_before(table: EncodedTable) -> dict[str, float]:
-    """What a prosecutor gets of the input, and how many records nobody else is like."""
-    sizes = class_sizes(table.columns(), table.n)
-    return {**risk_of(sizes), "unique_records": int(np.count_nonzero(sizes == 1))}
 
 
 def exposed_in(published: Published, plan: Plan) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from shoal.models import needs_sensitive, satisfied, whole_histograms, whole_siz
 from shoal.models.base import Model
 from shoal.plan import Plan
 
-__all__ = ["Borders", "BucketCounts", "course_of", "first_buckets"]
+__all__ = ["Borders", "BucketCounts", "course_of", "even_buckets", "first_buckets"]
 
 FINE = 8
 """Places in which a range may end, to a range."""
@@ -100,17 +100,36 @@ class BucketCounts:
         """Whether these records, as one class, satisfy every model."""
         if not records:
             return False
-        rest = tuple(counts) if self.columns else self.book.sensitive_counts
-        part = replace(self.book, records=records, sensitive_counts=rest)
+        totals = self.book.sensitive_counts
+        rest = tuple(counts) if self.columns else totals
+        part = replace(self.book, records=records, sensitive_counts=rest, of_table=totals)
         columns = whole_histograms(part) if self.columns else ()
         return bool(satisfied(self.models, whole_sizes(part), columns).all())
 
 
+def even_buckets(counts: BucketCounts, size: int) -> NDArray[np.int64]:
+    """The first bucket of every range: near `size` records each, whatever they hold."""
+    size = _even(counts, size)
+    firsts, have = [0], 0
+    for bucket, more in enumerate(counts.sizes.tolist()):
+        if have + more / 2 >= size:
+            firsts.append(bucket)
+            have = 0
+        have += more
+    if have < size // 2 and len(firsts) > 1:  # a short last range joins the one before it
+        firsts.pop()
+    return np.array(firsts, dtype=np.int64)
+
+
+def _even(counts: BucketCounts, size: int) -> int:
+    """Records of ranges that are all about equally long."""
+    records = int(counts.sizes.sum())
+    return -(-records // max(1, -(-records // size)))
+
+
 def first_buckets(counts: BucketCounts, size: int) -> NDArray[np.int64]:
     """The first bucket of every range: near `size` records each, all of them feasible."""
-    sizes = counts.sizes
-    records = int(sizes.sum())
-    size = -(-records // max(1, -(-records // size)))  # all about equally long
+    sizes, size = counts.sizes, _even(counts, size)
     firsts, ranges = [0], []
     have, values = 0, [np.zeros(c.shape[1], dtype=np.int64) for c in counts.columns]
     for bucket, more in enumerate(sizes.tolist()):

@@ -16,7 +16,14 @@ from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.engines.memory.canonical import canonical
 from shoal.engines.memory.outliers import Kept
 from shoal.engines.memory.partition import partition_eligible
-from shoal.engines.ranges.cutting import Borders, BucketCounts, course_of, first_buckets
+from shoal.engines.ranges.cutting import (
+    Borders,
+    BucketCounts,
+    course_of,
+    even_buckets,
+    first_buckets,
+)
+from shoal.engines.ranges.lending import Lent, cap_of, lent_between, loans_of
 from shoal.kernels.threads import stopping
 from shoal.methods.base import Outcome
 from shoal.methods.curve import Course
@@ -27,6 +34,8 @@ __all__ = [
     "Ranges", "facts_of", "flow", "group_range", "grouped_by_ranges", "grouped_whole",
 ]  # fmt: skip
 
+GROWN = 2
+"""Ranges that had to grow to so many times their length lend each other records instead."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -41,17 +50,62 @@ class Ranges(NamedTuple):
     of_bucket: NDArray[np.int64]
     sizes: NDArray[np.int64]
     """Records of each range."""
+    lent: Lent | None = None
+    """Records that are in another range than where their bucket lies, where some are."""
 
     @classmethod
     def of(cls, borders: Borders, counts: BucketCounts, size: int) -> Ranges:
+        """Ranges that are feasible by themselves; they lend each other records if they must."""
         firsts = first_buckets(counts, size)
-        of_bucket = np.searchsorted(firsts, np.arange(borders.buckets), side="right") - 1
         sizes = np.add.reduceat(counts.sizes, firsts)
-        return cls(borders.course, borders, firsts, of_bucket, sizes)
+        if sizes.max() > GROWN * size and (found := _lending(counts, size)) is not None:
+            firsts, sizes, lent = found
+        else:
+            lent = None
+        of_bucket = np.searchsorted(firsts, np.arange(borders.buckets), side="right") - 1
+        return cls(borders.course, borders, firsts, of_bucket, sizes, lent)
+
+    def placed(self, table: EncodedTable, bucket: NDArray[Any], seed: int) -> NDArray[np.int64]:
+        """Range of each record of a whole table, by its bucket."""
+        part: NDArray[np.int64] = self.of_bucket[bucket]
+        if self.lent is None:
+            return part
+        cell = self.lent.cells_of(bucket, table.sensitive_codes[0])
+        part = np.where((cell >= 0) & (self.lent.whole[cell] >= 0), self.lent.whole[cell], part)
+        some = self.lent.partly(cell)
+        to = self.lent.borrowers(table.take(some), cell[some], seed)
+        part[some] = np.where(to < 0, part[some], to)
+        return part
+
+
+def _lending(
+    counts: BucketCounts, size: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Lent] | None:
+    """Ranges of the usual length that lend each other records; None where that is no way."""
+    cap = cap_of(counts.book, counts.models)
+    if cap is None:
+        return None
+    firsts = even_buckets(counts, size)
+    (cells,) = counts.columns
+    values = np.add.reduceat(cells, firsts)
+    loans = loans_of(values, cap)
+    lent = None if not loans else lent_between(loans, cells, firsts)
+    if loans is None or lent is None:
+        return None
+    for lender, code, borrower, records in loans:
+        values[lender, code] -= records
+        values[borrower, code] += records
+    sizes = values.sum(axis=1)
+    if not all(counts.holds(int(n), [row]) for n, row in zip(sizes, values, strict=True)):
+        return None
+    return firsts, sizes, lent
 
 
 def group_range(table: EncodedTable, plan: Plan, course: Course, whole: int) -> Outcome:
-    """Groups of the records of one range, whatever order they come in."""
+    """Groups of the records of one range, whatever order they come in.
+
+    Models that compare classes with the table need the range's ``of_table``.
+    """
     ordered = canonical(table, plan.seed)
     outcome = partition_eligible(ordered.table, plan, part_of=(whole, course))
     return ordered.back(Kept(ordered.table, outcome)).outcome
@@ -78,11 +132,12 @@ def grouped_by_ranges(
     counts = BucketCounts(borders.buckets, book, plan.models)
     counts.add(bucket, table.sensitive_codes)
     ranges = Ranges.of(borders, counts, size)
-    rows = Partition.from_group_ids(ranges.of_bucket[bucket])
+    rows = Partition.from_group_ids(ranges.placed(table, bucket, plan.seed))
 
     def grouped(number: int) -> Partition:
         own = rows.order[rows.offsets[number] : rows.offsets[number + 1]]
-        outcome = group_range(table.take(own), plan, course, table.n)
+        part = replace(table.take(own), of_table=book.sensitive_counts)
+        outcome = group_range(part, plan, course, table.n)
         (partition,) = set(outcome.recoding.partitions)
         return Partition(own[partition.order], partition.offsets)
 
@@ -110,6 +165,7 @@ def facts_of(ranges: Ranges, plan: Plan, names: list[str]) -> dict[str, Any]:
         "largest_range": int(ranges.sizes.max()),
         "bits": course.bits,
         "axes": [names[a] for a in course.axes],
+        **({} if ranges.lent is None else {"lent_records": ranges.lent.records}),
     }
 
 
@@ -118,6 +174,9 @@ def flow(
 ) -> Iterator[Result]:
     """``map`` on threads, in order, with a few items under way: what lies ahead waits."""
     workers = workers or os.cpu_count() or 1
+    if workers == 1:  # nothing lies ahead, or waits
+        yield from map(work, items)
+        return
     with stopping(ThreadPoolExecutor(workers)) as pool:
         waiting: list[Future[Result]] = []
         for item in items:

@@ -19,7 +19,19 @@ def _covers(cover, point, group):
 
 
 @kernel
-def candidates(cover, points, wanted, values, order, offsets, same, everybody):
+def groups_by_code(cover, groups, starts, listed):
+    """List the groups that cover each code of one attribute, those of a code from its start on."""
+    place = starts.copy()
+    for group in range(groups):
+        row = cover.row[group]
+        for run in range(cover.starts[row], cover.starts[row + 1]):
+            for code in range(cover.first[run], cover.last[run] + 1):
+                listed[place[code]] = group
+                place[code] += 1
+
+
+@kernel
+def candidates(cover, points, wanted, values, offsets, near, same, everybody):
     """Fill ``same`` and ``everybody`` for each point, over all groups that cover it.
 
     Parameters
@@ -28,17 +40,20 @@ def candidates(cover, points, wanted, values, order, offsets, same, everybody):
         `Cover` of all attributes, whose ``row`` has a line an attribute.
     points, wanted
         int32 (points, d) codes, and the sensitive value of each.
-    values
-        Sensitive value of each record.
-    order, offsets
-        The partition.
+    values, offsets
+        Sensitive value of each record, group after group, and where each group begins.
+    near
+        For each code of the first attribute where its list begins and ends, and the lists of
+        the groups that cover it: no other group covers a point.
     same, everybody
         int64, of each point, 0 before: records with its value, and all.
     """
+    begins, ends, listed = near
     for p in range(len(points)):
-        for group in range(len(offsets) - 1):
+        for place in range(begins[points[p, 0]], ends[points[p, 0]]):
+            group = listed[place]
             if not _covers(cover, points[p], group):
                 continue
             everybody[p] += offsets[group + 1] - offsets[group]
             for i in range(offsets[group], offsets[group + 1]):
-                same[p] += values[order[i]] == wanted[p]
+                same[p] += values[i] == wanted[p]

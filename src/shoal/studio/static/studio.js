@@ -1,4 +1,4 @@
-// What HTML cannot do by itself: uploads with progress, copying, groups by drag, asking twice.
+// What HTML cannot do by itself: uploads with progress, copying, groups and trees by drag, asking twice.
 "use strict";
 document.addEventListener("htmx:configRequest", (event) => {
   const version = document.querySelector('input[name="version"][form]');
@@ -32,14 +32,36 @@ function group(board, extra) {
   text.value = lines.join("\n") + "\n";
   chosen.forEach((one) => one.remove());
 }
+let dragged = "";
 document.addEventListener("dragstart", (event) => {
+  const node = event.target.closest && event.target.closest("[data-node]");
+  dragged = node ? node.dataset.node : "";
+  if (node) { event.dataTransfer.setData("text/plain", node.textContent.trim()); event.dataTransfer.effectAllowed = "move"; return; }
   const chip = event.target.closest && event.target.closest("[data-value]");
   if (chip) event.dataTransfer.setData("text/plain", chip.dataset.value);
 });
+function over(event) {
+  const into = dragged && event.target.closest && event.target.closest("[data-into]");
+  document.querySelectorAll(".over").forEach((one) => one !== into && one.classList.remove("over"));
+  return into;
+}
+document.addEventListener("dragend", () => { dragged = ""; document.querySelectorAll(".over").forEach((one) => one.classList.remove("over")); });
 document.addEventListener("dragover", (event) => {
+  const into = over(event);
+  if (into) { into.classList.add("over"); event.preventDefault(); return; }
   if (event.target.closest("[data-group-name], [data-board] + label + textarea")) event.preventDefault();
 });
 document.addEventListener("drop", (event) => {
+  const into = over(event);
+  if (into) {
+    event.preventDefault();
+    const form = into.closest("form"), ticks = [...form.querySelectorAll("[name=node]")];
+    const one = ticks.find((tick) => tick.value === dragged);
+    if (!one.checked) ticks.forEach((tick) => { tick.checked = tick === one; });
+    form.querySelector("[name=into]").value = into.dataset.into;
+    form.requestSubmit(form.querySelector("[value=move]"));
+    return;
+  }
   const name = event.target.closest("[data-group-name]");
   if (!name) return;
   event.preventDefault();

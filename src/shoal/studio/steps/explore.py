@@ -13,10 +13,12 @@ from shoal.methods import METHODS
 from shoal.studio.jobs import Job
 from shoal.studio.pages import Studio, form_of, go, studio_of, whole
 from shoal.studio.pictures import frontier, losses
+from shoal.studio.seen import marked
 from shoal.studio.texts import text
 from shoal.watching import STAGES
 
-__all__ = ["browse", "cancel", "choose_run", "compare", "delete_run", "explore", "runs", "start"]
+__all__ = ["browse", "cancel", "choose_run", "compare", "delete_run", "explore", "pair", "runs",
+           "start"]  # fmt: skip
 
 WORKING = ("release", "compare")
 
@@ -171,6 +173,20 @@ def _report_on(studio: Studio, job: Job) -> None:
             studio.jobs.start("report", job.policy, run=job.id, release=release)
         except (ShoalError, KeyError):
             return  # the step Risk has a button for it
+
+
+async def pair(request: Request) -> Response:
+    """Two columns together, before and after, as a picture of the chosen run's report."""
+    studio = studio_of(request)
+    chosen = studio.session.state.get("chosen")
+    report = studio.jobs.of(chosen, "report") if chosen else None
+    number = whole(request.query_params.get("pair", "0"))
+    pairs = (report.result or {}).get("pairs", []) if report is not None else []
+    if report is None or number is None or number >= len(pairs):
+        return studio.page("explore-pair.html", 404, picture="", pair=None, number=0)
+    path = report.folder / f"pair-{number}.svg"
+    drawn = marked(path.read_text(encoding="utf-8")) if path.is_file() else ""
+    return studio.page("explore-pair.html", picture=drawn, pair=pairs[number], number=number)
 
 
 async def browse(request: Request) -> Response:

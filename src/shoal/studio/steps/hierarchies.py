@@ -10,6 +10,7 @@ import csv
 import io
 import math
 import secrets
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from starlette.requests import Request
@@ -18,15 +19,18 @@ from starlette.responses import Response
 from shoal.errors import HierarchyError, ShoalError
 from shoal.policy import Policy
 from shoal.studio.pages import Form, Studio, form_of, go, studio_of, whole
+from shoal.studio.seen import visible
 from shoal.studio.session import write_text
 from shoal.studio.texts import text
+from shoal.studio.trees import Branch, branches
 
-__all__ = ["hierarchies", "save_tree"]
+__all__ = ["arx_text", "hierarchies", "keep_tree", "save_tree", "tree_page"]
 
 WAYS = ("none", "suggest", "flat", "intervals", "prefixes", "dates", "groups", "tree")
 PERIODS = ("day", "month", "quarter", "year", "decade")
 LONGEST_TREE = 2_000_000
 MOST_SHOWN = 600
+MOST_GROUPS = 300
 LARGEST = 1e15
 
 
@@ -34,10 +38,10 @@ async def hierarchies(request: Request) -> Response:
     studio = studio_of(request)
     if studio.session.look is None:
         return go("data")
-    return await _page(studio, request.query_params.get("column", ""))
+    return await tree_page(studio, request.query_params.get("column", ""))
 
 
-async def _page(
+async def tree_page(
     studio: Studio, place: str, status: int = 200, problem: str = "", tried: Any = None,
     typed: Form | None = None,
 ) -> Response:  # fmt: skip
@@ -48,7 +52,8 @@ async def _page(
     told: dict[str, Any] = {
         "rows": rows, "column": None, "tree": None, "values": None, "tried": tried,
         "policy": policy, "ways": WAYS, "periods": PERIODS, "typed": typed, "arx": "",
-        "spec": None, "problem": problem, "way": "", "shown": [], "too_long": "",
+        "spec": None, "problem": problem, "way": "", "top": None, "too_long": "", "groups": [],
+        "listed": 0,
     }  # fmt: skip
     number = whole(place)
     if number is not None and number < len(policy.qi):
@@ -61,17 +66,29 @@ async def _page(
             told["values"] = await studio.desk.ask("values", **asked)
             if name in policy.hierarchy:
                 told["tree"] = await studio.desk.ask("tree", **asked, spec=policy.hierarchy[name])
-                told["shown"] = _shown(told["tree"])
+                told |= _shown(told["tree"])
                 told["arx"], told["too_long"] = _editable(told["tree"])
         except ShoalError as error:
             told["problem"] = problem or str(error)
     return studio.page("hierarchies.html", status, **told)
 
 
-def _shown(tree: dict[str, Any]) -> list[list[Any]]:
-    """The first rows of a tree, each followed by how many values every node of it has in all."""
-    rows = zip(tree["rows"], tree.get("sizes", ()), strict=False)
-    return [[*row, *sizes] for row, sizes in rows][:MOST_SHOWN]
+def _shown(tree: dict[str, Any]) -> dict[str, Any]:
+    """The first values of a tree as branches, and the groups that something can be moved into."""
+    rows = [tuple(row) for row in tree["rows"][:MOST_SHOWN]]
+    if not rows:
+        return {}
+    top = branches(rows, tree["sizes"])
+    return {"top": top, "listed": len(rows), "groups": list(_groups_of(top))[:MOST_GROUPS]}
+
+
+def _groups_of(branch: Branch, above: str = "") -> Iterator[tuple[str, str]]:
+    """Each group by its name in a form, and its labels from below the top."""
+    if branch.below:
+        yield branch.name, f"{above}{visible(branch.label, 40)}"
+        before = f"{above}{visible(branch.label, 40)} › " if above else " "
+        for part in branch.below:
+            yield from _groups_of(part, before)
 
 
 def _editable(tree: dict[str, Any]) -> tuple[str, str]:
@@ -92,7 +109,7 @@ def _way(policy: Policy, name: str) -> str:
     return next((way for way in WAYS if way in spec), "tree")
 
 
-def arx_text(rows: list[list[str]]) -> str:
+def arx_text(rows: Sequence[Sequence[str]]) -> str:
     """Rows of a tree as ARX writes them."""
     out = io.StringIO()
     csv.writer(out, delimiter=";", lineterminator="\n").writerows(rows)
@@ -111,7 +128,7 @@ async def save_tree(request: Request) -> Response:
         return go("hierarchies")
     name = policy.qi[number]
     if form.one("version") not in {"", version}:
-        return await _page(studio, place, 409, text("errors.stale"))
+        return await tree_page(studio, place, 409, text("errors.stale"))
     asked = {"path": str(session.table), "policy": str(session.policy_file), "column": name}
     draft = f"trees/draft-{secrets.token_hex(8)}.csv"  # another tab has another
     try:
@@ -123,12 +140,12 @@ async def save_tree(request: Request) -> Response:
                 _complete(studio, draft, lacking["missing"])
                 tried = await studio.desk.ask("tree", **asked, spec=spec)
             if tried["error"]:
-                return await _page(studio, place, 422, tried["error"], tried, form)
+                return await tree_page(studio, place, 422, tried["error"], tried, form)
         if session.version != version:  # changed while this one was looked at
-            return await _page(studio, place, 409, text("errors.stale"))
-        _keep(studio, name, number, spec, draft)
+            return await tree_page(studio, place, 409, text("errors.stale"))
+        keep_tree(studio, name, number, spec, draft)
     except ShoalError as error:
-        return await _page(studio, place, 422, str(error), None, form)
+        return await tree_page(studio, place, 422, str(error), None, form)
     finally:
         (session.folder / draft).unlink(missing_ok=True)
     return go(f"hierarchies?column={place}", "tree")
@@ -207,7 +224,7 @@ def _complete(studio: Studio, draft: str, missing: list[str]) -> None:
     write_text(path, lines.rstrip("\n") + "\n" + out.getvalue())
 
 
-def _keep(studio: Studio, name: str, number: int, spec: Any, draft: str) -> None:
+def keep_tree(studio: Studio, name: str, number: int, spec: Any, draft: str) -> None:
     session = studio.session
     trees = {n: s for n, s in session.policy.hierarchy.items() if n != name}
     if spec == draft:

@@ -9,7 +9,8 @@ from starlette.responses import Response
 
 from shoal.errors import ShoalError
 from shoal.studio.jobs import Job
-from shoal.studio.pages import Studio, form_of, go, marked, studio_of
+from shoal.studio.pages import Studio, form_of, go, studio_of
+from shoal.studio.seen import marked
 from shoal.watching import STAGES
 
 __all__ = ["attack", "make_report", "risk", "risk_parts"]

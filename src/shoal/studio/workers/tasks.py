@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from shoal.policy import Policy
 from shoal.progress import Report
 from shoal.release import Release
 from shoal.studio.export import command_of
+from shoal.studio.seen import visible
 from shoal.studio.session import write_text
 from shoal.verification.check import released_classes
 from shoal.verification.files import verify
@@ -35,6 +36,8 @@ QUICK = ("hilbert", "mondrian")
 """Methods that draw the frontier: a person waits for it."""
 FACTORS = (0.5, 1, 2, 4)
 """Of k: what the frontier looks at."""
+MOST_PICTURES = 15
+"""Pairs of columns that are drawn, those that moved most."""
 COLUMNAR = {".parquet": ".parquet", ".pq": ".parquet", ".arrow": ".arrow", ".feather": ".arrow",
             ".ipc": ".arrow"}  # fmt: skip
 
@@ -172,18 +175,46 @@ def report(folder: Path, job: dict[str, Any], policy: Policy, tell: Report) -> d
         "headline": custodian.headline,
         "sections": [list(pair) for pair in zip(keys, names, strict=True)],
         "changes": [change.to_dict() for change in changes],
-        "pairs": [{"columns": list(p.names), "moved": p.distance} for p in pairs],
+        "pairs": _pictures(pairs, folder),
     }
+
+
+def _pictures(pairs: Sequence[Any], folder: Path) -> list[dict[str, Any]]:
+    """Each pair of columns, and for those that moved most a picture of before and after."""
+    from shoal.report.charts.pairs import pair_fields
+    from shoal.studio.texts import text
+
+    found: list[dict[str, Any]] = []
+    for number, pair in enumerate(pairs):
+        told = {"columns": list(pair.names), "moved": pair.distance, "drawn": False}
+        if number < MOST_PICTURES:
+            a, b = (visible(name) for name in pair.names)
+            down, across = ([visible(label) for label in side] for side in pair.labels)
+            shares = [side.tolist() for side in (pair.before, pair.after)]
+            seen = text("explore.pair_seen", a=a, b=b, moved=f"{100 * pair.distance:.1f}%")
+            try:
+                chart = pair_fields((a, b), (down, across), *shares)
+            except OutputError:  # without altair there are numbers only
+                return [*found, *({**told, "columns": list(p.names), "moved": p.distance}
+                                  for p in pairs[number:])]  # fmt: skip
+            write_text(folder / f"pair-{number}.svg", _plain_svg(chart, seen))
+            told["drawn"] = True
+        found.append(told)
+    return found
 
 
 def _drawn(figure: Any) -> str:
     """A picture of the report for a page whose rules forbid styles within it."""
-    from shoal.report.charts.theme import svg
-
     try:
-        text = svg(figure.draw(), figure.seen)
+        return _plain_svg(figure.draw(), figure.seen)
     except OutputError:
         return ""  # the numbers behind it are shown either way
+
+
+def _plain_svg(chart: Any, seen: str) -> str:
+    from shoal.report.charts.theme import svg
+
+    text = svg(chart, seen)
     text = re.sub(r'style="width:100%;max-width:(\d+)px;height:auto"', r'class="chart" width="\1"',
                   text)  # fmt: skip
     return re.sub(r'\sstyle="[^"]*"', "", text)

@@ -1,0 +1,59 @@
+"""``shoal series-check``: what whoever holds all releases of a changing table can learn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from shoal.cli.output import notice, output_options, print_json, progress_bar
+
+
+@click.command(name="series-check", short_help="Releases over time: do m and k still hold?")
+@click.argument("releases", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--records",
+    metavar="RECORD",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="The last record of the chain, or all: then the answer is exact.",
+)
+@click.option("-m", type=int, help="At least m values for everybody. [manifests]")
+@click.option("-k", type=int, help="At least k persons for everybody. [manifests]")
+@click.option("--policy", "policy_file", metavar="FILE", help="A policy with hierarchies, orders.")
+@output_options
+def series_check(
+    releases: tuple[Path, ...],
+    records: tuple[Path, ...],
+    m: int | None,
+    k: int | None,
+    policy_file: str | None,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Say what RELEASES of a table that changes give away together.
+
+    Give them in their order. From the releases alone: which sensitive values
+    are left of somebody who is known to be in all of them. With the chain of
+    private records: the same of every person, exactly.
+
+    \b
+    shoal series-check r1.csv r2.csv r3.csv
+    shoal series-check r1.csv r2.csv --records r2.csv.record.json
+
+    Exit code 1 if the promise is broken, 0 if it holds or is not refuted.
+    Releases alone can refute a promise and never prove it.
+    """  # fmt: skip
+    from shoal.series import series_check as check
+
+    with progress_bar(quiet) as report:
+        report("join", 0, 1)
+        result = check(releases, records=records, policy=policy_file, m=m, k=k)
+    for name in result.unsure:
+        notice(f"{name}: its hierarchy or order is not at hand; the numbers are a guess", quiet)
+    if as_json:
+        print_json(result.to_dict())
+    elif not quiet:
+        click.echo(repr(result))
+    if not result.ok:
+        raise click.exceptions.Exit(1)
