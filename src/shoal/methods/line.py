@@ -24,7 +24,7 @@ from shoal.kernels.line.nested import nested_groups
 from shoal.kernels.line.ranking import all_different
 from shoal.kernels.threads import ALONE, on_threads
 from shoal.methods.base import Options
-from shoal.methods.merging import merge_along
+from shoal.methods.merging import merge_along, merge_below
 from shoal.metrics.loss import gcp
 from shoal.models import largest_l, needs_sensitive
 from shoal.models.base import Model
@@ -126,25 +126,21 @@ def partition_line(
     if _only_l_asked(table, models, l):
         return groups
 
-    def consecutive() -> tuple[float, Partition]:
-        return _priced(table, _cut(order, table, models, cut))
-
-    def merged() -> tuple[float, Partition]:
-        return _priced(table, merge_along(_coarser(groups, table, models), table, models))
-
-    # Neither needs the other: two cores take the time of one.
-    tried = (
-        (consecutive(), merged()) if table.n < ALONE else on_threads(_made, (consecutive, merged))
+    # The cut and the groups do not need each other: two cores take the time of one.
+    made = (
+        lambda: _cut_for_sizes(order, models, cut),
+        lambda: merge_along(_coarser(groups, table, models), table, models),
     )
-    return min(tried, key=lambda priced: priced[0])[1]
+    pieces, merged = (
+        (each() for each in made) if table.n < ALONE else on_threads(lambda make: make(), made)
+    )
+    loss = _loss(table, merged)
+    consecutive = merge_below(loss, pieces, table, models)
+    return merged if consecutive is None or _loss(table, consecutive) > loss else consecutive
 
 
-def _made(way: Callable[[], tuple[float, Partition]]) -> tuple[float, Partition]:
-    return way()
-
-
-def _priced(table: EncodedTable, partition: Partition) -> tuple[float, Partition]:
-    return gcp(table, Recoding.single(partition, len(table.qi))), partition
+def _loss(table: EncodedTable, partition: Partition) -> float:
+    return gcp(table, Recoding.single(partition, len(table.qi)))
 
 
 def _cut(
@@ -154,11 +150,17 @@ def _cut(
     cut: Cut,
 ) -> Partition:
     """The cheapest cut into groups large enough, merged where a model asks for more."""
+    partition = _cut_for_sizes(order, models, cut)
+    if table.person is not None or needs_sensitive(models):
+        partition = merge_along(partition, table, models)
+    return partition
+
+
+def _cut_for_sizes(order: NDArray[np.int64], models: Sequence[Model], cut: Cut) -> Partition:
+    """The cheapest cut into groups large enough."""
     k = max([1, *(m.smallest_class for m in models)])
     partition = Partition(order, cut(k))
     _check_sizes(partition, k)
-    if table.person is not None or needs_sensitive(models):
-        partition = merge_along(partition, table, models)
     return partition
 
 

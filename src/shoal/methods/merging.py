@@ -9,15 +9,25 @@ from numpy.typing import NDArray
 
 from shoal.encoding.table import EncodedTable, Partition
 from shoal.kernels.group_check import GroupCheck, new_group_check, without_sizes
-from shoal.kernels.line.merging import all_hold, cheapest_runs, describe, new_run, runs_from
+from shoal.kernels.line.merging import (
+    TOO_DEAR,
+    all_hold,
+    cheapest_runs,
+    describe,
+    fill_rest,
+    new_run,
+    runs_from,
+)
 from shoal.kernels.rules import Rules
 from shoal.models import rules_for
 from shoal.models.base import Model
 
-__all__ = ["merge_along"]
+__all__ = ["merge_along", "merge_below"]
 
 BUDGET = 64
 """How often a walk may pass over a record, on average, before groups are halved in number."""
+ROUNDING = 1e-9
+"""Losses that differ by so little may be equal."""
 
 
 def merge_along(partition: Partition, table: EncodedTable, models: Sequence[Model]) -> Partition:
@@ -37,16 +47,35 @@ def merge_along(partition: Partition, table: EncodedTable, models: Sequence[Mode
     models : sequence of Model
         What every group must satisfy.
     """
+    merged = merge_below(np.inf, partition, table, models)
+    assert merged is not None
+    return merged
+
+
+def merge_below(
+    loss: float, partition: Partition, table: EncodedTable, models: Sequence[Model]
+) -> Partition | None:
+    """`merge_along`, or None as soon as it is certain that this would lose more than `loss`.
+
+    ``loss`` is a GCP. What is behind the groups looked at so far loses at least what it loses
+    unmerged, so that much of the line need not be looked at where another way is better.
+    """
     along = table.take(partition.order)  # walks meet records one after the other
     check = _check(partition.offsets, along, rules_for(table.codebook, models))
     costs, codes, here = along.costs, along.codes, np.arange(table.n)
+    limit = loss * table.n * float(costs.weight.sum()) * (1 + ROUNDING)
     run = new_run(costs)
     offsets = partition.offsets
     while len(offsets) > 2:
         groups = describe(costs, codes, here, offsets)
-        opt = np.empty(len(offsets))
+        opt, rest = np.empty(len(offsets)), np.empty(len(offsets))
         first = np.zeros(len(offsets), dtype=np.int64)
-        done = cheapest_runs(check, costs, codes, groups, run, BUDGET * table.n, opt, first)
+        if limit < np.inf:
+            fill_rest(costs, codes, groups, run, rest)
+        budget = BUDGET * table.n
+        done = cheapest_runs(check, costs, codes, groups, run, budget, limit, rest, opt, first)
+        if done == TOO_DEAR:
+            return None
         if done == len(offsets) - 1 and opt[-1] < np.inf:
             cuts = np.zeros(len(offsets), dtype=np.int64)
             count = runs_from(first, offsets, cuts)

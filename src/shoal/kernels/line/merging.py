@@ -21,6 +21,11 @@ PATIENCE = 32
 """A failing run is asked again after it has grown by one part in this many."""
 
 
+CHECKS = 32
+"""So often, along the line, it is asked whether the runs can still cost less than a limit."""
+TOO_DEAR = -1
+
+
 WORD = 64
 """Of an attribute with so many codes or fewer, those of a group are the bits of a number."""
 
@@ -96,10 +101,17 @@ def _begin_walk(run, groups, g):
 
 @inner_borrowed
 def _step_back(check, costs, matrix, groups, run, g):
-    """Take group g, the one before the run, into it."""
-    begin, end = groups.offsets[g], groups.offsets[g + 1]
+    """Take group g, the one before the run, into it, with the values of its records."""
     if not check.sizes_only:
+        begin, end = groups.offsets[g], groups.offsets[g + 1]
         add_range(check.tally, check.records, groups.order, begin, end)
+    _widen(costs, matrix, groups, run, g)
+
+
+@inner_borrowed
+def _widen(costs, matrix, groups, run, g):
+    """The run covers group g, too."""
+    begin, end = groups.offsets[g], groups.offsets[g + 1]
     for a in range(len(run.low)):
         run.low[a] = min(run.low[a], groups.low[a, g])
         run.high[a] = max(run.high[a], groups.high[a, g])
@@ -135,16 +147,49 @@ def all_hold(check, order, offsets):
 
 
 @kernel(**BORROWED)
-def cheapest_runs(check, costs, matrix, groups, run, budget, opt, first):
+def fill_rest(costs, matrix, groups, run, rest):
+    """``rest[g]``: what the groups from g on cost as they are; no merge of them costs less."""
+    rest[-1] = 0.0
+    for g in range(len(groups.offsets) - 2, -1, -1):
+        _begin_walk(run, groups, g)
+        _widen(costs, matrix, groups, run, g)
+        size = groups.offsets[g + 1] - groups.offsets[g]
+        rest[g] = rest[g + 1] + size * group_loss(costs, run)
+
+
+@inner_borrowed
+def _least_of_all(costs, groups, run, opt, rest, begin, end):
+    """No merge of all groups costs less, as far as is known after the first `end` groups.
+
+    The last walk covered groups ``begin..end-1``. A merge has a run that covers the last of
+    them, or ends with it: what is before that run costs its `opt`, what is behind at least
+    `rest`, and a run that is longer than the walk is nowhere cheaper than the walk.
+    """
+    loss = group_loss(costs, run)
+    least = np.inf
+    for g in range(end + 1):
+        if g >= begin:
+            least = min(least, opt[g] + rest[g])
+        else:
+            size = groups.offsets[end] - groups.offsets[g]
+            least = min(least, opt[g] + size * loss + rest[end])
+    return least
+
+
+@kernel(**BORROWED)
+def cheapest_runs(check, costs, matrix, groups, run, budget, limit, rest, opt, first):
     """Cheapest merge of the first 0..G groups, and where the last run of each begins.
 
     A prefix that cannot be merged into passing runs is infinitely dear. A run that splits
     into two that pass is no cheaper than they are, as loss only grows with the run: a walk
     ends where the run before its shortest passing one begins. Returns after how
     many groups the budget, in records walked over, ran out: all of them if it did not.
+    TOO_DEAR, if all together would cost more than a finite `limit` (then `rest` is filled).
     """
+    count = len(groups.offsets) - 1
+    pause = max(1, count // CHECKS)
     opt[0] = 0.0
-    for g in range(len(groups.offsets) - 1):
+    for g in range(count):
         opt[g + 1] = np.inf
         if not check.sizes_only:
             reset(check.tally)
@@ -173,7 +218,10 @@ def cheapest_runs(check, costs, matrix, groups, run, budget, opt, first):
             j -= 1
         if budget < 0:
             return g + 1
-    return len(groups.offsets) - 1
+        if limit < np.inf and (g + 1) % pause == 0:
+            if _least_of_all(costs, groups, run, opt, rest, j + 1, g + 1) > limit:
+                return TOO_DEAR
+    return count
 
 
 @kernel
