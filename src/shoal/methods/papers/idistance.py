@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from shoal.encoding.table import EncodedTable, Recoding
+from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.kernels.curve import hilbert_keys, key_words
 from shoal.kernels.papers.idistance import first_of_runs, nearest_centres, pack_cells, padded
 from shoal.kernels.sorting import order_of_keys, radix_sort
@@ -126,7 +126,7 @@ class IDistance(Method[IDistanceOptions]):
         self, table: EncodedTable, models: Sequence[Model], options: IDistanceOptions, run: Run
     ) -> Outcome:
         """See `Method.run`."""
-        curve, centres, space = drawn_line(table, options, run.seed)
+        curve, centres, space = drawn_line(table, models, options, run.seed)
         run.progress(1, 3)
         line = line_of(table, curve, space, centres, options.within)
         run.progress(2, 3)
@@ -136,10 +136,24 @@ class IDistance(Method[IDistanceOptions]):
 
 
 def drawn_line(
-    table: EncodedTable, options: IDistanceOptions, seed: int
+    table: EncodedTable, models: Sequence[Model], options: IDistanceOptions, seed: int
 ) -> tuple[Curve, Floats, Space]:
-    """The curve, the centres and the space they stand in: what the seed decides."""
-    curve, space = drawn_curve(table, seed), space_of(table)
+    """The curve, the centres and the space they stand in: what the seed decides.
+
+    A drawn curve is as good as the line through the centres that follows it.
+    """
+
+    def judge(curve: Curve, some: EncodedTable) -> Partition:
+        if id(some) not in clustered:  # the same clusters for all curves
+            space = space_of(some)
+            clustered[id(some)] = some, space, centres_of(some, space, curve.axes, options, seed)
+        _, space, centres = clustered[id(some)]
+        along = centres[_along_curve(centres, space, curve.axes)]
+        line = line_of(some, curve, space, along, options.within)
+        return group_line(line, some, models, options)
+
+    clustered: dict[int, tuple[EncodedTable, Space, Floats]] = {}
+    curve, space = drawn_curve(table, seed, judge), space_of(table)
     return curve, centres_of(table, space, curve.axes, options, seed), space
 
 
