@@ -144,15 +144,18 @@ def drawn_line(
     """
 
     def judge(curve: Curve, some: EncodedTable) -> Partition:
-        if id(some) not in clustered:  # the same clusters for all curves
+        if id(some) not in clustered:  # clusters, and who is in which, are the same for all
             space = space_of(some)
-            clustered[id(some)] = some, space, centres_of(some, space, curve.axes, options, seed)
-        _, space, centres = clustered[id(some)]
-        along = centres[_along_curve(centres, space, curve.axes)]
-        line = line_of(some, curve, space, along, options.within)
+            centres = centres_of(some, space, curve.axes, options, seed)
+            near = _nearest(some, space, centres, np.arange(some.n))
+            clustered[id(some)] = some, space, centres, *near
+        _, space, centres, cell, away = clustered[id(some)]
+        along = _along_curve(centres, space, curve.axes)
+        rank = np.argsort(along).astype(np.int32)
+        line = line_of(some, curve, space, centres[along], options.within, (rank[cell], away))
         return group_line(line, some, models, options)
 
-    clustered: dict[int, tuple[EncodedTable, Space, Floats]] = {}
+    clustered: dict[int, tuple[EncodedTable, Space, Floats, NDArray[np.int32], Floats]] = {}
     curve, space = drawn_curve(table, seed, judge), space_of(table)
     return curve, centres_of(table, space, curve.axes, options, seed), space
 
@@ -226,14 +229,17 @@ def line_of(
     space: Space,
     centres: Floats,
     within: Literal["curve", "distance"] = "distance",
+    near: tuple[NDArray[np.int32], Floats] | None = None,
 ) -> Cells:
     """Records by rank of their nearest centre, then by distance if asked for, then by curve.
 
-    Records with equal keys are neighbours on the curve and share one search.
+    Records with equal keys are neighbours on the curve and share one search for the nearest
+    centre and the distance to it; or that is given as `near`, for every record.
     """
     first = np.empty(table.n, dtype=np.int64)
     first = first[: first_of_runs(curve.words, curve.order, first)]
-    cell, away = _nearest(table, space, centres, curve.order[first])
+    rows = curve.order[first]
+    cell, away = _nearest(table, space, centres, rows) if near is None else (n[rows] for n in near)
     number_bits = max(1, (table.n - 1).bit_length())
     cell_bits = max(1, (len(centres) - 1).bit_length())
     bits = min(DISTANCE_BITS, 64 - number_bits - cell_bits) if within == "distance" else 0
