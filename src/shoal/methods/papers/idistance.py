@@ -142,22 +142,20 @@ def drawn_line(
 
     A drawn curve is as good as the line through the centres that follows it.
     """
+    space = space_of(table)
+    near: dict[int, tuple[NDArray[np.int32], Floats]] = {}
+    centres = centres_of(table, space, range(len(table.qi)), options, seed)
 
     def judge(curve: Curve, some: EncodedTable) -> Partition:
-        if id(some) not in clustered:  # clusters, and who is in which, are the same for all
-            space = space_of(some)
-            centres = centres_of(some, space, curve.axes, options, seed)
-            near = _nearest(some, space, centres, np.arange(some.n))
-            clustered[id(some)] = some, space, centres, *near
-        _, space, centres, cell, away = clustered[id(some)]
+        if some.n not in near:  # the same for all curves
+            near[some.n] = _nearest(some, space, centres, np.arange(some.n))
         along = _along_curve(centres, space, curve.axes)
-        rank = np.argsort(along).astype(np.int32)
+        rank, (cell, away) = np.argsort(along).astype(np.int32), near[some.n]
         line = line_of(some, curve, space, centres[along], options.within, (rank[cell], away))
         return group_line(line, some, models, options)
 
-    clustered: dict[int, tuple[EncodedTable, Space, Floats, NDArray[np.int32], Floats]] = {}
-    curve, space = drawn_curve(table, seed, judge), space_of(table)
-    return curve, centres_of(table, space, curve.axes, options, seed), space
+    curve = drawn_curve(table, seed, judge)
+    return curve, centres[_along_curve(centres, space, curve.axes)], space
 
 
 def space_of(table: EncodedTable) -> Space:
