@@ -38,6 +38,14 @@ TERMS = (
         ("sensitive", "class"),
     ),
     Term(
+        "m",
+        "For tables that are published again and again: everybody is in a group of at least m "
+        "records with different sensitive values, and the set of these values stays the same in "
+        "every release that he is in.",
+        ("m-invariance",),
+        ("l", "sensitive", "class"),
+    ),
+    Term(
         "t",
         "How far the sensitive values of a class may be distributed from those of the whole table, "
         "from 0 (the same) to 1 (anything).",
