@@ -2,8 +2,11 @@
 
 ``python -m benchmarks.seeds FOLDER [methods]`` with a checkout of the commit to compare with:
 Adult and ACS, k = 5, 10, 50 and l = 5. A method's effort may follow its name: ``best:instant``.
-``adult:`` or ``acs:`` before a method measures it on that table alone. What is measured is put
-into ``benchmarks/results/seeds.json``, beside what is there of others.
+``adult:`` or ``acs:`` before a method measures it on that table alone; ``--first=101`` takes
+seeds from 101 on, ``--seeds=24`` so many, ``--asked="l = 5"`` these models alone. Several
+readers' methods get two readers who know all attributes but one, ``optimal`` many tables of 12
+records. What is measured is put into ``benchmarks/results/seeds.json``, beside what is there of
+others.
 """
 
 from __future__ import annotations
@@ -16,16 +19,28 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 HERE = Path(__file__).resolve().parents[1]
 RESULTS = HERE / "benchmarks" / "results" / "seeds.json"
 METHODS = ["hilbert", "mondrian", "bsgi", "idistance", "topdown", "tds", "best:instant"]
 ASKED: list[dict[str, int]] = [{"k": 5}, {"k": 10}, {"k": 50}, {"l": 5}]
 SENSITIVE = {"adult": "occupation", "acs": "Occupation"}
 SEEDS = 4
+READERS = ("butterfly", "union")
+SMALL = 12
+TABLES = 40
 
 
-def losses(data: str, method: str) -> list[list[float]]:
-    """Loss of every seed, for each of `ASKED`; in a process of one checkout."""
+def asked_of(method: str) -> list[dict[str, int]]:
+    """Models a method is asked for here."""
+    if method == "optimal":
+        return [{"k": 2}, {"k": 3}]
+    return [asked for asked in ASKED if method not in READERS or "k" in asked]
+
+
+def losses(data: str, method: str, asked: dict[str, int], seeds: list[int]) -> list[float]:
+    """Loss of every seed; in a process of one checkout."""
     import shoal
     from benchmarks import data as sources
 
@@ -33,31 +48,50 @@ def losses(data: str, method: str) -> list[list[float]]:
     source = getattr(sources, data)()
     if source is None:
         return []
-    (table, settings), hidden = source, SENSITIVE[data]
+    (table, roles), hidden = source, SENSITIVE[data]
     name, _, effort = method.partition(":")
     more: dict[str, Any] = {"effort": effort, "bound": False} if effort else {}
-    found = []
-    for asked in ASKED:
-        roles = settings
-        if "l" in asked:
-            kinds = {a: kind for a, kind in settings["kind"].items() if a != hidden}
-            qi = [a for a in settings["qi"] if a != hidden]
-            roles = {"qi": qi, "kind": kinds, "sensitive": hidden}
-        run = {**roles, **asked, **more, "method": name, "rest": "drop"}
-        found.append(
-            [shoal.anonymize(table, **run, seed=seed).loss.gcp for seed in range(1, SEEDS + 1)]
-        )
-    return found
+    if name in READERS:
+        readers = {"first": roles["qi"][:-1], "second": roles["qi"][1:]}
+        kinds = {a: kind for a, kind in roles["kind"].items() if a in roles["qi"]}
+        roles = {"reader": readers, "kind": kinds}
+        more["option"] = {"inner": "hilbert"}
+    if "l" in asked:
+        kinds = {a: kind for a, kind in roles["kind"].items() if a != hidden}
+        qi = [a for a in roles["qi"] if a != hidden]
+        roles = {"qi": qi, "kind": kinds, "sensitive": hidden}
+    run = {**roles, **asked, **more, "method": name, "rest": "drop"}
+    tables = [table]
+    if name == "optimal":
+        rows = np.random.default_rng(0).permutation(table.num_rows)[: SMALL * TABLES]
+        tables = [table.take(some) for some in rows.reshape(TABLES, SMALL)]
+    return [
+        sum(shoal.anonymize(some, **run, seed=seed).loss.gcp for some in tables) / len(tables)
+        for seed in seeds
+    ]
 
 
-def measured(folder: Path, data: str, method: str) -> list[list[float]]:
+def measured(
+    folder: Path, data: str, method: str, asked: dict[str, int], seeds: list[int]
+) -> list[float]:
     """`losses` with the source of a checkout."""
+    told = json.dumps([data, method, asked, seeds])
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.seeds", "--losses", data, method],
+        [sys.executable, "-m", "benchmarks.seeds", "--losses", told],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(folder / "src"), str(HERE)])},
         cwd=HERE, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    found: list[list[float]] = json.loads(done.stdout.splitlines()[-1])
+    found: list[float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def _before(
+    folder: Path, data: str, method: str, asked: dict[str, int], seeds: list[int]
+) -> list[float]:
+    """`measured`, of two seeds only where both lose the same."""
+    found = measured(folder, data, method, asked, seeds[:2])
+    if len(set(found)) > 1:
+        found += measured(folder, data, method, asked, seeds[2:])
     return found
 
 
@@ -70,10 +104,12 @@ def _wanted(methods: list[str]) -> list[tuple[str, str]]:
     return found
 
 
-def _saved(data: str, method: str, what: str, now: list[float], old: list[float]) -> None:
+def _saved(
+    data: str, method: str, what: str, seeds: list[int], now: list[float], old: list[float]
+) -> None:
     kept = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     ratio = (sum(now) / len(now)) / (sum(old) / len(old))
-    row = {"now": now, "before": old, "ratio": round(ratio, 4)}
+    row = {"first": seeds[0], "now": now, "before": old, "ratio": round(ratio, 4)}
     kept.setdefault(data, {}).setdefault(method, {})[what] = row
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
@@ -81,22 +117,28 @@ def _saved(data: str, method: str, what: str, now: list[float], old: list[float]
 
 def main() -> None:
     if sys.argv[1:2] == ["--losses"]:
-        print(json.dumps(losses(*sys.argv[2:4])))
+        print(json.dumps(losses(*json.loads(sys.argv[2]))))
         return
-    if len(sys.argv) < 2:
+    named = [text for text in sys.argv[1:] if not text.startswith("--")]
+    how = dict(text[2:].split("=", 1) for text in sys.argv[1:] if text.startswith("--"))
+    if not named:
         raise SystemExit("benchmarks.seeds: give the folder of a checkout to compare with")
-    before = Path(sys.argv[1]).resolve()
-    print(f"| data | method | asked | now (lowest to highest of {SEEDS}) | before | ratio |")
+    before, first = Path(named[0]).resolve(), int(how.get("first", 1))
+    seeds = list(range(first, first + int(how.get("seeds", SEEDS))))
+    print("| data | method | asked | now (lowest to highest) | before | ratio |")
     print("|---|---|---|---|---|---|")
-    for data, method in _wanted(sys.argv[2:] or METHODS):
-        sides = (measured(HERE, data, method), measured(before, data, method))
-        for asked, now, old in zip(ASKED, *sides, strict=True):
-            mean, was = sum(now) / len(now), sum(old) / len(old)
+    for data, method in _wanted(named[1:] or METHODS):
+        for asked in asked_of(method):
             what = " ".join(f"{key} = {value}" for key, value in asked.items())
+            if how.get("asked", what) != what:
+                continue
+            now = measured(HERE, data, method, asked, seeds)
+            old = _before(before, data, method, asked, seeds)
+            mean, was = sum(now) / len(now), sum(old) / len(old)
             span = f"{mean:.5f} ({min(now):.5f} to {max(now):.5f})"
             row = f"| {data} | {method} | {what} | {span} | {was:.5f} | {mean / was:.4f} |"
             print(row, flush=True)
-            _saved(data, method, what, now, old)
+            _saved(data, method, what, seeds, now, old)
 
 
 if __name__ == "__main__":

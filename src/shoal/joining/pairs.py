@@ -159,6 +159,7 @@ def _judge_all(
         np.zeros(len(right.match_offsets) - 1, dtype=np.int64),
         np.zeros(len(sizes), dtype=np.int64),
         np.zeros(left.records.shape[1] + right.records.shape[1], dtype=np.int64),
+        np.zeros((2, max(_most_near(left), _most_near(right))), dtype=np.int64),
     )
     tried = np.full(len(right.offsets) - 1, -1, dtype=np.int64)
     plan = _plan(left, right, bits)
@@ -170,6 +171,10 @@ def _judge_all(
     )
     expose(left, right, bits, plan, k, sizes, marks, secret, found, progress, tried)
     return progress
+
+
+def _most_near(side: Side) -> int:
+    return int(np.diff(side.near_offsets).max(initial=0))
 
 
 def _plan(left: Side, right: Side, bits: NDArray[np.uint64]) -> Plan:

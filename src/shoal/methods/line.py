@@ -11,21 +11,21 @@ neighbours along the line.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shoal.encoding.exempt import told_apart
-from shoal.encoding.table import EncodedTable, Partition, Recoding
+from shoal.encoding.table import EncodedTable, Partition
 from shoal.kernels.dp import best_offsets
 from shoal.kernels.line.nested import nested_groups
 from shoal.kernels.line.ranking import all_different
-from shoal.kernels.threads import ALONE, on_threads
+from shoal.kernels.threads import ALONE, stopping
 from shoal.methods.base import Options
-from shoal.methods.merging import merge_along
-from shoal.metrics.loss import gcp
+from shoal.methods.merging import merge_along, merge_below
 from shoal.models import largest_l, needs_sensitive
 from shoal.models.base import Model
 
@@ -36,6 +36,8 @@ Diverse = Callable[[NDArray[np.int32], int, int], tuple[NDArray[np.int64], NDArr
 different values."""
 Cut = Callable[[int], NDArray[np.int64]]
 """From k to the offsets of groups of k or more neighbours along a line."""
+
+A, B = TypeVar("A"), TypeVar("B")
 
 PARTS = 8
 """A merged group is put together from about this many."""
@@ -126,25 +128,25 @@ def partition_line(
     if _only_l_asked(table, models, l):
         return groups
 
-    def consecutive() -> tuple[float, Partition]:
-        return _priced(table, _cut(order, table, models, cut))
-
-    def merged() -> tuple[float, Partition]:
-        return _priced(table, merge_along(_coarser(groups, table, models), table, models))
-
-    # Neither needs the other: two cores take the time of one.
-    tried = (
-        (consecutive(), merged()) if table.n < ALONE else on_threads(_made, (consecutive, merged))
+    # The cut and the groups do not need each other: two cores take the time of one.
+    pieces, merged = _both(
+        lambda: _cut_for_sizes(order, models, cut),
+        lambda: merge_below(np.inf, _coarser(groups, table, models), table, models),
+        at_once=table.n >= ALONE,
     )
-    return min(tried, key=lambda priced: priced[0])[1]
+    assert merged is not None
+    consecutive = merge_below(merged.cost, pieces, table, models)
+    better = merged if consecutive is None or consecutive.cost > merged.cost else consecutive
+    return better.partition
 
 
-def _made(way: Callable[[], tuple[float, Partition]]) -> tuple[float, Partition]:
-    return way()
-
-
-def _priced(table: EncodedTable, partition: Partition) -> tuple[float, Partition]:
-    return gcp(table, Recoding.single(partition, len(table.qi))), partition
+def _both(first: Callable[[], A], second: Callable[[], B], *, at_once: bool) -> tuple[A, B]:
+    """The results of two functions, at once if that pays."""
+    if not at_once:
+        return first(), second()
+    with stopping(ThreadPoolExecutor(1)) as pool:
+        other = pool.submit(second)
+        return first(), other.result()
 
 
 def _cut(
@@ -154,11 +156,17 @@ def _cut(
     cut: Cut,
 ) -> Partition:
     """The cheapest cut into groups large enough, merged where a model asks for more."""
+    partition = _cut_for_sizes(order, models, cut)
+    if table.person is not None or needs_sensitive(models):
+        partition = merge_along(partition, table, models)
+    return partition
+
+
+def _cut_for_sizes(order: NDArray[np.int64], models: Sequence[Model], cut: Cut) -> Partition:
+    """The cheapest cut into groups large enough."""
     k = max([1, *(m.smallest_class for m in models)])
     partition = Partition(order, cut(k))
     _check_sizes(partition, k)
-    if table.person is not None or needs_sensitive(models):
-        partition = merge_along(partition, table, models)
     return partition
 
 

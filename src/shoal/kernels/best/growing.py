@@ -202,13 +202,84 @@ def _take(check, scratch, j, left, size):
 
 
 @inner_borrowed
-def _keep_box(scratch, g, price):
+def _begin(check, scratch, members):
+    """All members are left, and nothing is grown."""
+    for j in range(len(members)):
+        scratch.left[j] = members[j]
+    if check.sizes_only:
+        return
+    scratch.remaining[:] = 0
+    for j in range(len(members)):
+        for s in range(len(check.records.columns)):
+            scratch.remaining[value_of(check.records, s, members[j])] += 1
+
+
+@inner_borrowed
+def _begin_group(prices, records, check, scratch, seed, left):
+    """A group of the record at position `seed` of `left`; gives how many are left."""
+    reset(check.tally)
+    record = _take(check, scratch, seed, left, 0)
+    start_box(prices, records[record], scratch.box)
+    for j in range(left - 1):
+        scratch.known[j] = 0.0
+    return left - 1
+
+
+@inner_borrowed
+def _grow_group(prices, records, check, scratch, left, smallest):
+    """Let a group of one record grow until it holds: whether it does, its size, who is left."""
+    size = 1
+    done = smallest == 1 and (check.sizes_only or tally_holds(check))
+    rest = np.int64(-1)
+    surplus = 0
+    while not done and left > 0:
+        if not check.sizes_only and rest != left + size - max(smallest, size + 1):
+            # what the group must leave behind: the same until it is of the smallest size
+            rest = left + size - max(smallest, size + 1)
+            surplus = _set_limits(check, scratch, max(smallest, size + 1), rest)
+        forced = surplus > 0
+        where = _cheapest(prices, records, check, scratch, left, smallest, forced)
+        if where == FAILED and forced:
+            where = _cheapest(prices, records, check, scratch, left, smallest, False)
+        if where == FAILED:
+            break
+        if surplus > 0:
+            surplus -= _surplus_of(check, scratch, scratch.left[where])
+        record = _take(check, scratch, where, left, size)
+        extend_box(prices, records[record], scratch.box)
+        left -= 1
+        size += 1
+        done = size >= smallest and (check.sizes_only or tally_holds(check))
+    return done, size, left
+
+
+@inner_borrowed
+def _take_inside(prices, records, check, scratch, size, left, smallest, price):
+    """Take in whoever lies inside the box: what is left may do better without them."""
+    j = 0
+    while j < left and left > smallest:
+        if price_with(prices, records[scratch.left[j]], scratch.box, np.inf) <= price:
+            _take(check, scratch, j, left, size)
+            left -= 1
+            size += 1
+        else:
+            j += 1
+    return size, left
+
+
+@inner_borrowed
+def _keep(scratch, g, size, price, out, ends):
+    """Keep the group that has grown, with its box and price, as group g."""
     for a in range(len(scratch.box.low)):
         scratch.low[g, a] = scratch.box.low[a]
         scratch.high[g, a] = scratch.box.high[a]
     for w in range(len(scratch.box.bits)):
         scratch.bits[g, w] = scratch.box.bits[w]
     scratch.price[g] = price
+    begin = ends[g - 1] if g > 0 else 0
+    for i in range(size):
+        out[begin + i] = scratch.group[i]
+    ends[g] = begin + size
 
 
 @inner_borrowed
@@ -218,86 +289,33 @@ def grow(prices, records, check, scratch, random, members, out, ends):
     Gives the number of groups and their total price; FAILED if the rules cannot be
     met this way.
     """
-    m = len(members)
+    left = len(members)
     smallest = max(np.int64(1), check.rules.smallest)
-    for j in range(m):
-        scratch.left[j] = members[j]
-    if not check.sizes_only:
-        scratch.remaining[:] = 0
-        for j in range(m):
-            for s in range(len(check.records.columns)):
-                scratch.remaining[value_of(check.records, s, members[j])] += 1
-    left = m
+    _begin(check, scratch, members)
     groups = 0
-    filled = 0
     total = 0.0
-    seed = below(random, m)
-    while left > 0:
-        if groups > 0 and left < smallest:
-            break
-        reset(check.tally)
-        size = 0
-        record = _take(check, scratch, seed, left, size)
-        start_box(prices, records[record], scratch.box)
-        left -= 1
-        for j in range(left):
-            scratch.known[j] = 0.0
-        size = 1
-        done = check.sizes_only and smallest == 1
-        if not check.sizes_only:
-            done = size >= smallest and tally_holds(check)
-        rest = np.int64(-1)
-        surplus = 0
-        while not done and left > 0:
-            if not check.sizes_only and rest != left + size - max(smallest, size + 1):
-                # what the group must leave behind: the same until it is of the smallest size
-                rest = left + size - max(smallest, size + 1)
-                surplus = _set_limits(check, scratch, max(smallest, size + 1), rest)
-            forced = surplus > 0
-            where = _cheapest(prices, records, check, scratch, left, smallest, forced)
-            if where == FAILED and forced:
-                where = _cheapest(prices, records, check, scratch, left, smallest, False)
-            if where == FAILED:
-                break
-            if surplus > 0:
-                surplus -= _surplus_of(check, scratch, scratch.left[where])
-            record = _take(check, scratch, where, left, size)
-            extend_box(prices, records[record], scratch.box)
-            left -= 1
-            size += 1
-            done = size >= smallest and (check.sizes_only or tally_holds(check))
+    seed = below(random, left)
+    while left > 0 and (groups == 0 or left >= smallest):
+        left = _begin_group(prices, records, check, scratch, seed, left)
+        done, size, left = _grow_group(prices, records, check, scratch, left, smallest)
         if not done:
-            # what was begun is left over
-            for i in range(size):
+            for i in range(size):  # what was begun is left over
                 scratch.left[left] = scratch.group[i]
                 left += 1
             break
         price = box_price(prices, scratch.box)
         if check.sizes_only and below(random, 4) == 0:
-            # whoever lies inside costs nothing: what is left may do better without them
-            j = 0
-            while j < left and left > smallest:
-                if price_with(prices, records[scratch.left[j]], scratch.box, np.inf) <= price:
-                    _take(check, scratch, j, left, size)
-                    left -= 1
-                    size += 1
-                else:
-                    j += 1
-        _keep_box(scratch, groups, price)
-        for i in range(size):
-            out[filled] = scratch.group[i]
-            filled += 1
+            inside = _take_inside(prices, records, check, scratch, size, left, smallest, price)
+            size, left = inside
+        _keep(scratch, groups, size, price, out, ends)
         total += size * price
-        ends[groups] = filled
         groups += 1
         if left > 0:
             seed = _next_seed(prices, records, scratch, random, left)
     if groups == 0:
         return np.int64(FAILED), np.inf
     if left > 0:
-        total = _place_leftovers(
-            prices, records, check, scratch, left, out, ends, groups, filled, total
-        )
+        total = _place_leftovers(prices, records, check, scratch, left, out, ends, groups, total)
         if total == np.inf:
             return np.int64(FAILED), np.inf
     return groups, total
@@ -319,7 +337,7 @@ def _next_seed(prices, records, scratch, random, left):
 
 
 @inner_borrowed
-def _place_leftovers(prices, records, check, scratch, left, out, ends, groups, filled, total):
+def _place_leftovers(prices, records, check, scratch, left, out, ends, groups, total):
     """Each leftover record into the group in which it costs least; infinite if one finds none."""
     for j in range(left):
         record = scratch.left[j]
@@ -346,10 +364,9 @@ def _place_leftovers(prices, records, check, scratch, left, out, ends, groups, f
         box = Box(scratch.low[home], scratch.high[home], scratch.bits[home])
         extend_box(prices, records[record], box)
         scratch.price[home] = box_price(prices, box)
-        for i in range(filled, ends[home], -1):
+        for i in range(ends[groups - 1], ends[home], -1):
             out[i] = out[i - 1]
         out[ends[home]] = record
-        filled += 1
         for g in range(home, groups):
             ends[g] += 1
     return total

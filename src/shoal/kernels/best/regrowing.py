@@ -189,6 +189,58 @@ def _join(prices, records, cores, g, record):
 
 
 @inner_borrowed
+def _holds(check, cores, g, least):
+    """Whether a core satisfies the rules; its values are counted then, if they matter."""
+    if check.sizes_only:
+        return cores.size[g] >= least
+    _recount(check, cores, g)
+    return cores.size[g] >= least and tally_holds(check)
+
+
+@inner_borrowed
+def _fill_up(prices, records, check, cores, count, loose):
+    """Cores that fail take in the cheapest loose records, in turns; FAILED if one finds none."""
+    least = max(np.int64(1), check.rules.smallest)
+    waiting = True
+    while waiting:
+        waiting = False
+        for g in range(count):
+            if _holds(check, cores, g, least):
+                continue
+            where = _cheapest_loose(prices, records, check, cores, g, loose, least)
+            if where == FAILED:
+                return np.int64(FAILED)
+            _join(prices, records, cores, g, cores.loose[where])
+            loose -= 1
+            cores.loose[where] = cores.loose[loose]
+            for other in range(count):
+                cores.known[other, where] = cores.known[other, loose]
+            waiting = True
+    return np.int64(loose)
+
+
+@inner_borrowed
+def _home_of(prices, records, check, cores, count, record):
+    """The core in which a record costs least and which it does not break, or FAILED."""
+    best = np.inf
+    home = FAILED
+    for g in range(count):
+        box = Box(cores.low[g], cores.high[g], cores.bits[g])
+        size = cores.size[g]
+        price = price_with(prices, records[record], box, np.inf)
+        added = (size + 1) * price - size * cores.price[g]
+        if added < best:
+            if not check.sizes_only:
+                _recount(check, cores, g)
+                add(check.tally, check.records, record)
+                if not tally_holds(check):
+                    continue
+            best = added
+            home = g
+    return home
+
+
+@inner_borrowed
 def regrow(prices, records, check, cores, members, starts, kept, count, out, ends):
     """Divide the members of `count` groups anew, each with the records that it keeps.
 
@@ -198,7 +250,6 @@ def regrow(prices, records, check, cores, members, starts, kept, count, out, end
     Fills ``out`` and ``ends`` as `grow` does, and gives the number of groups (or FAILED) and
     the total price.
     """
-    least = max(np.int64(1), check.rules.smallest)
     loose = 0
     for g in range(count):
         group = members[starts[g] : starts[g + 1]]
@@ -206,43 +257,12 @@ def regrow(prices, records, check, cores, members, starts, kept, count, out, end
     for g in range(count):
         for j in range(loose):
             cores.known[g, j] = 0.0
-    waiting = count
-    while waiting > 0:
-        waiting = 0
-        for g in range(count):
-            if check.sizes_only:
-                if cores.size[g] >= least:
-                    continue
-            else:
-                _recount(check, cores, g)
-                if cores.size[g] >= least and tally_holds(check):
-                    continue
-            where = _cheapest_loose(prices, records, check, cores, g, loose, least)
-            if where == FAILED:
-                return np.int64(FAILED), np.inf
-            _join(prices, records, cores, g, cores.loose[where])
-            loose -= 1
-            cores.loose[where] = cores.loose[loose]
-            for other in range(count):
-                cores.known[other, where] = cores.known[other, loose]
-            waiting += 1
-    for j in range(loose):
+    left = _fill_up(prices, records, check, cores, count, loose)
+    if left == FAILED:
+        return np.int64(FAILED), np.inf
+    for j in range(left):
         record = cores.loose[j]
-        best = np.inf
-        home = FAILED
-        for g in range(count):
-            box = Box(cores.low[g], cores.high[g], cores.bits[g])
-            size = cores.size[g]
-            price = price_with(prices, records[record], box, np.inf)
-            added = (size + 1) * price - size * cores.price[g]
-            if added < best:
-                if not check.sizes_only:
-                    _recount(check, cores, g)
-                    add(check.tally, check.records, record)
-                    if not tally_holds(check):
-                        continue
-                best = added
-                home = g
+        home = _home_of(prices, records, check, cores, count, record)
         if home == FAILED:
             return np.int64(FAILED), np.inf
         _join(prices, records, cores, home, record)

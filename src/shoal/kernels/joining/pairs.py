@@ -104,6 +104,8 @@ class Marks(NamedTuple):
     seen: np.ndarray
     totals: np.ndarray
     """Records counted in each release, those of the left side first."""
+    around: np.ndarray
+    """Scratch: classes of the left side (row 0), of the right (row 1), that contain a pair."""
 
 
 @inner_kernel
@@ -274,30 +276,34 @@ def _widen(left, i, right, j, bits, marks, stamp, size, secret, follow):
     What they reach gets the next stamp, so that the rows of the pair itself
     stay known. Returns how many rows were visited.
     """
-    a, b = left.cells, right.cells
-    visited = 0
-    for place in range(left.near_offsets[i], left.near_offsets[i + 1]):
-        x = left.near[place]
-        visited += 1
-        if _covers_both(a, x, a, i, b, j, bits):
-            visited += left.offsets[x + 1] - left.offsets[x]
-            _reach_anew(left, x, marks.right, stamp)
-    for place in range(right.near_offsets[j], right.near_offsets[j + 1]):
-        x = right.near[place]
-        visited += 1
-        if _covers_both(b, x, a, i, b, j, bits):
-            visited += right.offsets[x + 1] - right.offsets[x]
-            _reach_anew(right, x, marks.left, stamp)
-    for place in range(left.near_offsets[i], left.near_offsets[i + 1]):
-        x = left.near[place]
-        if _covers_both(a, x, a, i, b, j, bits):
-            _count(left, x, marks.left, stamp, marks, 0, size, secret, follow)
-    for place in range(right.near_offsets[j], right.near_offsets[j + 1]):
-        x = right.near[place]
-        if _covers_both(b, x, a, i, b, j, bits):
-            first = left.records.shape[1]
-            _count(right, x, marks.right, stamp, marks, first, size, secret, follow)
+    lefts = _contain(left, i, left.cells, i, right.cells, j, bits, marks.around[0])
+    rights = _contain(right, j, left.cells, i, right.cells, j, bits, marks.around[1])
+    visited = left.near_offsets[i + 1] - left.near_offsets[i]
+    visited += right.near_offsets[j + 1] - right.near_offsets[j]
+    for x in marks.around[0, :lefts]:
+        visited += left.offsets[x + 1] - left.offsets[x]
+        _reach_anew(left, x, marks.right, stamp)
+    for x in marks.around[1, :rights]:
+        visited += right.offsets[x + 1] - right.offsets[x]
+        _reach_anew(right, x, marks.left, stamp)
+    for x in marks.around[0, :lefts]:
+        _count(left, x, marks.left, stamp, marks, 0, size, secret, follow)
+    first = left.records.shape[1]
+    for x in marks.around[1, :rights]:
+        _count(right, x, marks.right, stamp, marks, first, size, secret, follow)
     return visited
+
+
+@inner_kernel
+def _contain(side, c, a, i, b, j, bits, found):
+    """Fill in the classes near class c that contain what two have in common; how many."""
+    count = 0
+    for place in range(side.near_offsets[c], side.near_offsets[c + 1]):
+        x = side.near[place]
+        if _covers_both(side.cells, x, a, i, b, j, bits):
+            found[count] = x
+            count += 1
+    return count
 
 
 @inner_kernel
