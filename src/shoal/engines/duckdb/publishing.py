@@ -33,7 +33,7 @@ from shoal.metrics.loss import LossSums, sums_of
 from shoal.policy import Policy
 from shoal.progress import Report
 
-__all__ = ["Before", "Classes", "PublishedRange", "published_range", "write_file"]
+__all__ = ["Before", "Classes", "Layout", "PublishedRange", "published_range", "write_file"]
 
 STRETCH = 1 << 17
 """Records that are sorted at once."""
@@ -190,7 +190,7 @@ def write_file(
             report("recode", done, coded.records)
         pieces.remove()
     scattered.flush()
-    layout = _Layout(coded, published)
+    layout = Layout(coded, published)
     writer = Writer(target[0], target[0], target[1])
     sample = Sample(coded.records)
     try:
@@ -209,7 +209,7 @@ def write_file(
         raise
 
 
-class _Layout:
+class Layout:
     """Which columns are released, in which order and form."""
 
     def __init__(self, coded: Coded, published: pa.Table) -> None:
