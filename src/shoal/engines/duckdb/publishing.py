@@ -113,10 +113,14 @@ class Classes:
 
     def add(self, part: PublishedRange) -> int:
         """Take in the classes of a range; gives the number of its first one."""
+        return self.take_in(part.columns, part.sizes)
+
+    def take_in(self, columns: dict[str, pa.Array], sizes: NDArray[np.int64]) -> int:
+        """The same of what they publish, and how many records each has."""
         first = sum(map(len, self.parts))
-        for name, column in part.columns.items():
+        for name, column in columns.items():
             self.chunks.setdefault(name, []).append(column)
-        self.parts.append(part.sizes)
+        self.parts.append(sizes)
         return first
 
     def ranked(self) -> tuple[NDArray[np.int64], NDArray[np.int64], pa.Table]:
