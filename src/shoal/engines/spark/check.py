@@ -103,22 +103,22 @@ class WrittenParts:
 
     def _sizes_only(self, qi: Sequence[str], models: Sequence[Model]) -> Verification:
         """Models about sizes: how many classes there are of each size, counted by SQL."""
-        from pyspark.sql import functions as F
+        from pyspark.sql import functions as sql
 
         bare = [name for name in self.policy.sensitive if name in self.place]
         ones = []
         for number, name in enumerate(bare):
-            cell = F.col(self.place[name])
-            same = F.min(cell).eqNullSafe(F.max(cell)) & (
-                (F.count(cell) == 0) | (F.count(cell) == F.count(F.lit(1)))
+            cell = sql.col(self.place[name])
+            same = sql.min(cell).eqNullSafe(sql.max(cell)) & (
+                (sql.count(cell) == 0) | (sql.count(cell) == sql.count(sql.lit(1)))
             )
             ones.append(same.alias(f"o{number}"))
-        classes = self.frame.groupBy(*self._listed(qi)).agg(F.count(F.lit(1)).alias("n"), *ones)
+        classes = self.frame.groupBy(*self._listed(qi)).agg(sql.count(sql.lit(1)).alias("n"), *ones)
         sums = [
-            F.sum(F.when(F.col(f"o{number}"), F.col("n")).otherwise(0)).alias(f"k{number}")
+            sql.sum(sql.when(sql.col(f"o{number}"), sql.col("n")).otherwise(0)).alias(f"k{number}")
             for number in range(len(bare))
         ]
-        rows = classes.groupBy("n").agg(F.count(F.lit(1)).alias("m"), *sums).collect()
+        rows = classes.groupBy("n").agg(sql.count(sql.lit(1)).alias("m"), *sums).collect()
         for number, name in enumerate(bare):
             self.known[name] = int(sum(row[2 + number] for row in rows))
         each = sorted((int(row[0]), int(row[1])) for row in rows)
@@ -129,16 +129,16 @@ class WrittenParts:
         self, qi: Sequence[str], looked_at: Sequence[str], models: Sequence[Model]
     ) -> Verification:
         """Models about values: the codes of each class, listed by SQL, to the models in tasks."""
-        from pyspark.sql import functions as F
+        from pyspark.sql import functions as sql
 
         frame, columns, lists = self.frame, list[Column](), []
         for number, name in enumerate(looked_at):
             column, codes = self._column(number, name)
             columns.append(column)
             same = frame[self.place[name]].cast("string").eqNullSafe(codes[f"t{number}"])
-            frame = frame.join(F.broadcast(codes), same, "left")
-            lists.append(F.collect_list(F.col(f"h{number}")).alias(f"l{number}"))
-        classes = frame.groupBy(*self._listed(qi)).agg(F.count(F.lit(1)).alias("n"), *lists)
+            frame = frame.join(sql.broadcast(codes), same, "left")
+            lists.append(sql.collect_list(sql.col(f"h{number}")).alias(f"l{number}"))
+        classes = frame.groupBy(*self._listed(qi)).agg(sql.count(sql.lit(1)).alias("n"), *lists)
         own = classes.select("n", *(f"l{number}" for number in range(len(columns))))
         rows = collected(mapped(own, CheckClasses(columns, models)))
         parts = [told(row.packet) for row in rows]
@@ -151,13 +151,13 @@ class WrittenParts:
 
     def _column(self, number: int, name: str) -> tuple[Column, Frame]:
         """Values of a sensitive column in the files, what they count as, and a frame of it."""
-        from pyspark.sql import functions as F
+        from pyspark.sql import functions as sql
 
-        cell = F.col(self.place[name])
+        cell = sql.col(self.place[name])
         found = (
             self.frame.groupBy(cell.alias("v"))
-            .agg(F.count(F.lit(1)).alias("n"))
-            .select("v", F.col("v").cast("string").alias("t"), "n")
+            .agg(sql.count(sql.lit(1)).alias("n"))
+            .select("v", sql.col("v").cast("string").alias("t"), "n")
             .toArrow()
             .combine_chunks()
         )
@@ -239,7 +239,7 @@ def _parquet(
     places: Sequence[int],
 ) -> Frame:  # fmt: skip
     """Parquet as Spark's own reader sees it."""
-    from pyspark.sql import functions as F
+    from pyspark.sql import functions as sql
     from pyspark.sql.pandas.types import from_arrow_type
     from pyspark.sql.types import StructField, StructType
 
@@ -259,7 +259,7 @@ def _parquet(
         fields.append(StructField(written[place], known))
     listed = [_escaped(str(file)) for file in files]
     frame = session.read.schema(StructType(fields)).parquet(*listed)
-    return frame.select(*(F.col(quoted(written[place])).alias(f"c{place}") for place in places))
+    return frame.select(*(sql.col(quoted(written[place])).alias(f"c{place}") for place in places))
 
 
 def _escaped(path: str) -> str:

@@ -120,6 +120,25 @@ def _sparse(counts: Counts) -> tuple[Counts, Counts]:
     return there, counts.reshape(-1)[there]
 
 
+class MergeCounts(OnRows):
+    """Counts of many tasks into one."""
+
+    def rows(self, rows: Iterable[Row]) -> Iterator[Row]:
+        whole: list[tuple[Counts, Counts]] = []
+        for row in rows:
+            found = told(row.packet)
+            whole = [_added(*both) for both in zip(whole, found, strict=True)] if whole else found
+        if whole:
+            yield Row("counts", 0, facts(whole))
+
+
+def _added(one: tuple[Counts, Counts], other: tuple[Counts, Counts]) -> tuple[Counts, Counts]:
+    there, place = np.unique(np.concatenate([one[0], other[0]]), return_inverse=True)
+    total = np.zeros(len(there), dtype=np.int64)
+    np.add.at(total, place, np.concatenate([one[1], other[1]]))
+    return there, total
+
+
 def counts_of(rows: Iterable[Row], borders: Borders, table: Coded, models: Any) -> BucketCounts:
     """The counts of all tasks."""
     counts = BucketCounts(borders.buckets, table.book, models)

@@ -34,6 +34,7 @@ from shoal.engines.spark.check import WrittenParts
 from shoal.engines.spark.dealing import (
     CountBuckets,
     DealOut,
+    MergeCounts,
     MergeSketches,
     SettleLoans,
     Sketched,
@@ -80,6 +81,7 @@ from shoal.engines.spark.stored import (
     check_folder,
     is_folder,
 )
+from shoal.engines.spark.working import OnRows
 from shoal.errors import InputError, OutputError, PolicyError, twice
 from shoal.io.addresses import Place, place_of
 from shoal.io.batches import Batches
@@ -236,7 +238,8 @@ class SparkEngine(Engine[Source, Coded, Grouped, Draft]):
         coded = [*complete.qi, *complete.sensitive]
         plain = [name for name in published if name not in coded]
         staged = self._kept(self._packets(source, [*coded, *plain], coded, plain, complete))
-        found = mapped(only(staged, "profile").repartition(FAN), MergeProfiles())
+        self.tasks = only(staged, "profile").count()
+        found = self._merged(only(staged, "profile"), MergeProfiles())
         profiles = [told_by(row.packet) for row in collected(found)]
         if not profiles:
             raise InputError("the table is empty: it has a header and no records")
@@ -259,9 +262,9 @@ class SparkEngine(Engine[Source, Coded, Grouped, Draft]):
     ) -> Any:
         """The records in packets, with profiles of them."""
         if source.frame is not None:
-            from pyspark.sql import functions as F
+            from pyspark.sql.functions import col
 
-            some = [F.col(quoted(name)).alias(f"c{n}") for n, name in enumerate(columns)]
+            some = [col(quoted(name)).alias(f"c{n}") for n, name in enumerate(columns)]
             return mapped(source.frame.select(*some), FrameIn(columns, coded, plain))
         shares = shares_of(source.files)
         how = ReadFrom(tuple(source.names), policy.missing, policy.encoding)
@@ -290,8 +293,11 @@ class SparkEngine(Engine[Source, Coded, Grouped, Draft]):
         assert self.source.stage is not None
         records = only(self.source.staged, "records").select("kind", "number", "packet")
         task = Sketched(tuple(policy.qi), self.source.stage.values, found)
-        parts = mapped(records, task).repartition(FAN)
-        return sketch_of(collected(mapped(parts, MergeSketches())))
+        return sketch_of(collected(self._merged(mapped(records, task), MergeSketches())))
+
+    def _merged(self, found: Any, task: OnRows) -> Any:
+        """What many tasks have found, merged by a few before it goes to the driver."""
+        return found if self.tasks <= 2 * FAN else mapped(found.repartition(FAN), task)
 
     def coarsen(self, table: Coded, plan: Plan) -> tuple[Coded, Plan]:
         """Levels are given."""
@@ -347,7 +353,9 @@ class SparkEngine(Engine[Source, Coded, Grouped, Draft]):
         borders = Borders(course, table.sketch, table.records, size, values)
         self.report("ranges", 0, 2 * table.records)
         counted = mapped(records, CountBuckets(_light(table), borders, plan.models))
-        counts = counts_of(collected(counted), borders, table, plan.models)
+        counts = counts_of(
+            collected(self._merged(counted, MergeCounts())), borders, table, plan.models
+        )
         ranges = Ranges.of(borders, counts, size)
         self.report("ranges", table.records, 2 * table.records)
         return ranges

@@ -14,16 +14,8 @@ from shoal.engines.spark.working import FULL, OnBatches, OnRows, shipped, what_f
 from shoal.errors import OutputError, ShoalError
 
 __all__ = [
-    "collected",
-    "each_to",
-    "is_frame",
-    "kept",
-    "mapped",
-    "only",
-    "quoted",
-    "row_frame",
-    "told",
-]
+    "collected", "each_to", "is_frame", "kept", "mapped", "only", "quoted", "row_frame", "told",
+]  # fmt: skip
 
 Step = TypeVar("Step", bound=Callable[..., Any])
 Frame = Any
@@ -55,9 +47,9 @@ def mapped(frame: Frame, task: OnBatches | OnRows) -> Frame:
 
 def only(frame: Frame, *kinds: str) -> Frame:
     """Rows of some kinds."""
-    from pyspark.sql import functions as F
+    from pyspark.sql import functions as sql
 
-    return frame.where(F.col("kind").isin(*kinds))
+    return frame.where(sql.col("kind").isin(*kinds))
 
 
 def each_to(frame: Frame, parts: int) -> Frame:

@@ -251,7 +251,8 @@ class Merged(Growing):
             if key is not None:
                 number[place] = self.index[key]
         codes = np.asarray(encoded.indices.cast(pa.int32()).fill_null(-1))
-        return number[codes]
+        numbers: NDArray[np.int64] = number[codes]
+        return numbers
 
 
 def merged_profiles(profiles: Sequence[Profile]) -> tuple[Profile, dict[str, Merged]]:

@@ -126,9 +126,9 @@ class SparkRelease(Release):
         return self.cluster.session
 
     @property
-    def data(self) -> Any:  # type: ignore[override]
+    def data(self) -> Any:
         """The released table as a data frame of Spark."""
-        from pyspark.sql import functions as F
+        from pyspark.sql import functions as sql
 
         self._check_open()
         names = self.in_files.column_names
@@ -139,7 +139,7 @@ class SparkRelease(Release):
         schema = ", ".join(f"c{number} string" for number in range(len(names)))
         sep = self.delimiter or ","
         cells = read.csv(paths, schema, header=True, sep=sep, quote='"', escape='"', multiLine=True)
-        return cells.select(*(F.col(f"c{n}").alias(name) for n, name in enumerate(names)))
+        return cells.select(*(sql.col(f"c{n}").alias(name) for n, name in enumerate(names)))
 
     @told
     def verify(self) -> Verification:

@@ -24,14 +24,8 @@ from shoal.engines.spark.packets import Row, as_batch, rows_of
 from shoal.errors import OutputError, ShoalError
 
 __all__ = [
-    "OnBatches",
-    "OnRows",
-    "TaskError",
-    "carried_out",
-    "in_our_words",
-    "shipped",
-    "what_failed",
-]
+    "OnBatches", "OnRows", "TaskError", "carried_out", "in_our_words", "shipped", "what_failed",
+]  # fmt: skip
 
 MARK = "shoal-task-failed:"
 KEPT = 4
