@@ -103,7 +103,7 @@ def on_spark(folder: Path, millions: int, kill: bool, make_files, command, measu
         for asked in ("k = 10", "l = 5"):
             option = ["-" + asked[0], asked[4:]]
             out = folder / f"duckdb-{asked[0]}.parquet"
-            theirs, seconds, peak = measured(command(source, out, option, "duckdb"))
+            theirs, seconds, _ = measured(command(source, out, option, "duckdb"))
             expected = hashlib.sha256(out.read_bytes()).hexdigest()
             table.add(asked, "duckdb", theirs, 1.0, seconds, None, expected[:12])
             out = folder / f"spark-{asked[0]}.parquet"

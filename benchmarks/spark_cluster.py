@@ -55,9 +55,7 @@ def free_port() -> int:
 class Cluster:
     """A master and some workers."""
 
-    def __init__(
-        self, folder: Path, workers: int = 2, memory: str = "1g", cores: int = 1
-    ) -> None:
+    def __init__(self, folder: Path, workers: int = 2, memory: str = "1g", cores: int = 1) -> None:
         spec = importlib.util.find_spec("pyspark")
         assert spec is not None
         assert spec.origin is not None

@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from benchmarks.spark_cluster import Cluster, environment, missing, settings
 
 import shoal
-from benchmarks.spark_cluster import Cluster, environment, missing, settings
 from engine_tables import ROLES, TOWNS, people
 from shoal.engines.duckdb import spill
 from shoal.engines.spark import working
