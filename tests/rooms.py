@@ -27,13 +27,14 @@ LAYERS: list[dict[str, str]] = [
     },
     {
         "pipeline": "anonymize(): the flow on one screen",
+        "spark": "anonymize() of data frames of a cluster",
         "rehearsal": "what a run would do",
         "recipient": "counts in a release, with bounds",
         "joining": "what several releases give away together",
         "series": "releases of a table that changes, safe together",
     },
     {
-        "engines": "where the work is done: in memory, in files, in ranges of records",
+        "engines": "where the work is done: in memory, in files, in a cluster",
         "release": "a finished release: table, loss, proof",
         "summary": "a release in words",
         "panel": "a release on a panel of a notebook",

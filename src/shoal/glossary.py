@@ -318,8 +318,9 @@ TERMS = (
     ),
     Term(
         "engine",
-        "Where the work is done: in memory for tables that fit into it several times, or with "
-        "records in files (duckdb) for larger ones. No release depends on it.",
+        "Where the work is done: in memory for tables that fit into it several times, with "
+        "records in files (duckdb) for larger ones, or in a cluster (spark). No release depends "
+        "on it.",
     ),
     Term(
         "kind",

@@ -61,6 +61,7 @@ __all__ = [
     "Release",
     "SeriesPart",
     "Suppression",
+    "dump_claims",
     "files_asked_with",
 ]
 
@@ -274,9 +275,9 @@ class Release:
             if invented is not None:
                 files["counterfeits"] = self._write_counterfeits(invented, temporary)
             # Made anew: whoever holds `manifest` or `record` may have changed the dict.
-            _dump(temporary[proof], {**manifest_of(self), **run}, files)
+            dump_claims(temporary[proof], {**manifest_of(self), **run}, files)
             if secret is not None:
-                _dump(temporary[secret], {**record_of(self), **run, **made}, files)
+                dump_claims(temporary[secret], {**record_of(self), **run, **made}, files)
         return target
 
     @property
@@ -320,9 +321,9 @@ class Release:
                 facts = {**found, **({"sensitive_table": apart[0]} if apart else {})}
                 claims = {**manifest_of(self), **run}
                 if proof is not None:
-                    _dump(temporary[proof], claims, facts)
+                    dump_claims(temporary[proof], claims, facts)
                 if secret is not None:
-                    _dump(temporary[secret], {**record_of(self), **run, **made}, facts)
+                    dump_claims(temporary[secret], {**record_of(self), **run, **made}, facts)
                 return {**claims, "release": {**claims["release"], **facts}}
 
             try:
@@ -402,7 +403,7 @@ def files_asked_with(policy: Policy) -> dict[Path, str]:
     return {**trees, **({policy.file: "the policy"} if policy.file is not None else {})}
 
 
-def _dump(path: Path, claims: Mapping[str, Any], files: Mapping[str, Any]) -> None:
+def dump_claims(path: Path, claims: Mapping[str, Any], files: Mapping[str, Any]) -> None:
     """Write a manifest or a record, with the files that it is of."""
     complete = {**claims, "release": {**claims["release"], **files}}
     path.write_text(json.dumps(complete, indent=2, ensure_ascii=False) + "\n", "utf-8")

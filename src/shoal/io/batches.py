@@ -18,7 +18,7 @@ from shoal.io.paths import manifest_path
 from shoal.io.read import csv_batches, delimiter_of, file_format, header_of, read_table
 from shoal.io.several import is_several, named_files
 
-__all__ = ["Batches", "files_of", "joined"]
+__all__ = ["Batches", "files_of", "joined", "parquet_batches"]
 
 BLOCK = 4 << 20
 """Bytes of a CSV file that are read at once."""
@@ -109,12 +109,7 @@ class Batches:
             block = BLOCK // 2 if self.sparing else BLOCK
             yield from csv_batches(file, self.missing, self.encoding, columns, block)
         elif known == "parquet":
-            try:
-                with pa.parquet.ParquetFile(file, read_dictionary=_texts(file, columns)) as pages:
-                    yield from pages.iter_batches(ROWS, columns=list(columns))
-            except (pa.ArrowException, OSError) as error:
-                kind = type(error).__name__
-                raise InputError(f"{file}: not a readable Parquet file ({kind})") from None
+            yield from parquet_batches(file, columns)
         else:
             yield from read_table(file, self.missing).select(columns).to_batches(ROWS)
 
@@ -125,6 +120,19 @@ class Batches:
         if self.address is not None:
             return estimated_rows(self.address) or 0
         return sum(_rows(file) for file in self.files)
+
+
+def parquet_batches(
+    file: Path, columns: Sequence[str], groups: Sequence[int] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The records of a Parquet file, or of some of its row groups; some of its columns."""
+    some = {} if groups is None else {"row_groups": list(groups)}
+    try:
+        with pa.parquet.ParquetFile(file, read_dictionary=_texts(file, columns)) as pages:
+            yield from pages.iter_batches(ROWS, columns=list(columns), **some)
+    except (pa.ArrowException, OSError) as error:
+        kind = type(error).__name__
+        raise InputError(f"{file}: not a readable Parquet file ({kind})") from None
 
 
 def _names(file: Path, missing: tuple[str, ...], encoding: str) -> list[str]:

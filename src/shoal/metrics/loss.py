@@ -7,7 +7,7 @@ whole groups and whole classes add up to exactly the loss of the whole, in whate
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -101,6 +101,10 @@ class LossSums:
             self.classes + other.classes,
             self.squares + other.squares,
         )
+
+    def in_classes(self, sizes: NDArray[np.int64]) -> LossSums:
+        """The same with the classes that the whole release has: those of parts can be one."""
+        return replace(self, classes=len(sizes), squares=int((sizes**2).sum()))
 
     def loss(self) -> Loss:
         """The loss of the records that are in these sums."""

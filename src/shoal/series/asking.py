@@ -86,8 +86,8 @@ def _refuse(plan: Plan) -> None:
     for name, why in REFUSED.items():
         if getattr(policy, name) not in (None, False, {}, ()):
             raise PolicyError(f"{name}: a series does not take it: {why}")
-    if policy.engine == "duckdb":
-        raise PolicyError("engine: a series is made in memory; got duckdb")
+    if policy.engine in {"duckdb", "spark"}:
+        raise PolicyError(f"engine: a series is made in memory; got {policy.engine}")
     if policy.m is None:
         if policy.k is None or len(plan.models) > 1:
             got = ", ".join(map(str, plan.models))
