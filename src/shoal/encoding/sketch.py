@@ -7,10 +7,13 @@ different rows is kept in full.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.encoding.table import Codes
+if TYPE_CHECKING:
+    from shoal.encoding.table import Codes
 
 __all__ = ["ROWS", "Sketch", "row_hashes"]
 

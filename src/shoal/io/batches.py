@@ -46,10 +46,22 @@ def files_of(data: str | Path) -> list[Path]:
 
 def joined(tables: Sequence[pa.Table], files: Sequence[Path]) -> pa.Table:
     """The tables of several files as one."""
+    tables = [_with_wide_places(table) for table in tables]
     for table, file in zip(tables, files, strict=True):
         if table.schema != tables[0].schema:
             raise InputError(f"{file}: has other columns, or of other types, than {files[0]}")
     return pa.concat_tables(tables)
+
+
+def _with_wide_places(table: pa.Table) -> pa.Table:
+    """Texts by places of four bytes, however few values one file has."""
+    wide = [
+        pa.field(f.name, pa.dictionary(pa.int32(), f.type.value_type))
+        if pa.types.is_dictionary(f.type)
+        else f
+        for f in table.schema
+    ]
+    return table.cast(pa.schema(wide))
 
 
 class Batches:

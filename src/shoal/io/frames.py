@@ -79,7 +79,10 @@ def normalised(table: pa.Table) -> pa.Table:
     names = table.column_names
     _reject_duplicates(names)
     columns = [_plain(name, table.column(name)) for name in names]
-    return pa.table(columns, names=names).unify_dictionaries().combine_chunks()
+    table = pa.table(columns, names=names)
+    if all(column.num_chunks == 1 for column in columns):  # joining them would copy all
+        return table
+    return table.unify_dictionaries().combine_chunks()
 
 
 def _reject_duplicates(names: Sequence[str]) -> None:

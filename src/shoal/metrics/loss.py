@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.encoding.codebook import SET
 from shoal.encoding.table import Domain, EncodedTable, Partition, Recoding, extents
 from shoal.kernels.costs import attribute_losses, range_losses
 from shoal.kernels.threads import ALONE, on_threads
@@ -134,7 +135,7 @@ def group_ncp(
     """NCP of one attribute in each group."""
     codes, floor = table.codes[attribute], table.qi[attribute].floor
     losses = np.empty(partition.groups, dtype=np.float64)
-    if domain is None:
+    if domain is None and table.qi[attribute].form == SET:
         parts = (codes, partition.order, partition.offsets)
         attribute_losses(table.costs, attribute, *parts, losses)
     else:

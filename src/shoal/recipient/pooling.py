@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from scipy import stats
 
 from shoal.errors import PolicyError, no_column
 from shoal.io.frames import to_arrow
@@ -174,6 +173,8 @@ def _pooled(
     within, between = float(variances.mean()), float(values.var(ddof=1)) * (1 + 1 / m)
     total = within + between
     freedom = (m - 1) * (1 + within / between) ** 2 if between > 0 else np.inf
+    from scipy import stats  # takes longer to load than all of Shoal: only who pools waits
+
     reach = float(stats.t.ppf((1 + level) / 2, freedom)) * total**0.5
     value = float(values.mean())
     ends = [value, *beside]

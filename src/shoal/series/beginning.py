@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from shoal.errors import PolicyError
 from shoal.io.addresses import Address, Place
@@ -12,7 +13,9 @@ from shoal.progress import Report
 from shoal.release_parts import SERIES_IN_FILES
 from shoal.series.asking import asked_of, is_series
 from shoal.series.chain import open_chain, refuse_forks
-from shoal.series.engine import SeriesEngine
+
+if TYPE_CHECKING:
+    from shoal.series.engine import SeriesEngine
 
 __all__ = ["engine_for_series"]
 
@@ -41,4 +44,6 @@ def engine_for_series(
         folders = [after.absolute().parent, *([] if target is None else [target.parent])]
         refuse_forks(chain, folders, None if target is None else record_path(target))
     asked = asked_of(plan, chain, append=append)
+    from shoal.series.engine import SeriesEngine  # what no other release needs to load
+
     return SeriesEngine(asked, report), asked.plan

@@ -53,6 +53,7 @@ from shoal.io.parts import file_and_part
 from shoal.io.read import delimiter_of
 from shoal.io.several import is_several
 from shoal.io.write import sha256_of
+from shoal.metrics.coverage import covered
 from shoal.metrics.disclosure import Disclosure, attribute_disclosure
 from shoal.metrics.loss import measure
 from shoal.models import check_eligible
@@ -403,8 +404,11 @@ def _disclosure(kept: Kept, recoding: Recoding, plan: Plan) -> dict[str, Disclos
     """Paper 002's Theorem 3, where groups are of records and published with their values."""
     if plan.policy.person is not None or kept.outcome.separated is not None:
         return {}
+    if not kept.table.sensitive:
+        return {}
+    seen = covered(kept.table, recoding)
     found = {
-        column.name: attribute_disclosure(kept.table, recoding, number, seed=plan.seed)
+        column.name: attribute_disclosure(kept.table, recoding, number, seed=plan.seed, seen=seen)
         for number, column in enumerate(kept.table.sensitive)
     }
     return {name: risk for name, risk in found.items() if risk is not None}
