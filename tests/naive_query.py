@@ -285,7 +285,9 @@ def worlds(
             for name in names
         ]
         found: dict[float | None, None] = {}
-        for values in product(*([v for v, w in weighted if w] + extra for weighted, extra in covers)):
+        for values in product(
+            *([v for v, w in weighted if w] + extra for weighted, extra in covers)
+        ):
             record = dict(zip(names, values, strict=True))
             counts = holds(condition, record, specs) is True and record[column] is not None
             found[record[column] if counts else None] = None

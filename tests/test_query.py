@@ -630,9 +630,9 @@ def test_command(tmp_path):
 
 def test_command_says_what_is_wrong_in_one_line(tmp_path):
     path = released().write(tmp_path / "r.csv")
-    done = command("query", path, "SELECT avg(age) FROM release")
+    done = command("query", path, "SELECT max(age) FROM release")
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("shoal: query: avg() in SELECT is not supported; supported: ")
+    assert done.err.startswith("shoal: query: max() in SELECT is not supported; supported: ")
     assert len(done.err.splitlines()) == 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from itertools import chain, repeat
 from typing import Any
@@ -18,6 +19,7 @@ from naive_query import Spec, aggregate, columns, expected_numbers, to_sql, worl
 from shoal.errors import PolicyError
 from shoal.recipient import query
 
+pytestmark = pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
 CELLS: dict[str, list[Any]] = {
     "n": ["1", "3", "[1,4]", "[-2,3]", "*", None],
     "h": ["0.5", "2", "[0.5,2]", "[-1.5,1]", None],
@@ -30,14 +32,15 @@ CONDITIONS = [
     ("=", "s", "f"), ("in", "s", ("e", "g")), ("null", "s"), ("not", ("=", "s", "e")),
     ("<", "n", 3), ("between", "n", 0, 2), ("=", "n", 2), ("in", "n", (1, 3, 2.5)),
     ("not", ("=", "n", 3)), (">=", "h", 1), ("or", ("<", "n", 2), ("=", "s", "f")),
-    ("and", ("=", "s", "f"), ("<", "h", 1.5)), (">", "p", 2), ("or", ("=", "s", "e"), (">", "p", 0)),
+    ("and", ("=", "s", "f"), ("<", "h", 1.5)), (">", "p", 2),
+    ("or", ("=", "s", "e"), (">", "p", 0)),
 ]  # fmt: skip
 FUNCTIONS = {
     "sum": ("sum({})", 0.5), "avg": ("avg({})", 0.5), "median": ("median({})", 0.5),
     "quantile_cont": ("quantile_cont({}, 0.75)", 0.75),
     "quantile_disc": ("quantile_disc({}, 0.25)", 0.25),
 }  # fmt: skip
-SLOW = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+SLOW = settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def table_of(rows: list[dict[str, Any]]) -> pa.Table:
@@ -80,7 +83,8 @@ def test_bounds_hold_in_every_world_and_are_reached(rows, condition, column, fun
 
 @SLOW
 @given(
-    drawn_rows(6), st.sampled_from(CONDITIONS), st.sampled_from("nhp"), st.sampled_from(["sum", "avg"])
+    drawn_rows(6), st.sampled_from(CONDITIONS), st.sampled_from("nhp"),
+    st.sampled_from(["sum", "avg"]),
 )  # fmt: skip
 def test_what_is_expected_is_the_twins(rows, condition, column, function):
     got = query(
@@ -105,15 +109,16 @@ def test_an_expected_quantile_is_the_first_number_with_that_much_up_to_it(rows, 
     assume(numbers)
     total = sum(weight for _, weight in numbers)
     reached = 0.0
+    first = None
     for value, weight in numbers:
         reached += weight
-        if reached >= share * total - 1e-9:
-            break
-    assert got.expected == pytest.approx(min(max(value, got.lower), got.upper))
+        if first is None and reached >= share * total - 1e-9:
+            first = value
+    assert got.expected == pytest.approx(min(max(first, got.lower), got.upper))
 
 
-@SLOW
-@given(drawn_rows(5), st.sampled_from(["n", "s", "ns"]), st.sampled_from(sorted(FUNCTIONS)))
+@settings(SLOW, max_examples=12)
+@given(drawn_rows(3), st.sampled_from(["n", "s", "ns"]), st.sampled_from(sorted(FUNCTIONS)))
 def test_a_group_is_the_question_for_its_value(rows, names, function):
     table, asked = table_of(rows), FUNCTIONS[function][0].format("p")
     where = "h < 1.5 OR s = 'f'"
@@ -232,10 +237,9 @@ def test_what_is_not_answered_is_said(asked, says):
 
 
 def test_as_it_is_written():
-    plain = ask("SELECT quantile_cont(age, 0.25) FROM r WHERE age BETWEEN 0 AND 120")
-    assert plain == ask(
-        "SELECT percentile_cont(0.25) WITHIN GROUP (ORDER BY age) FROM r WHERE age BETWEEN 0 AND 120"
-    )
+    rest = "FROM r WHERE age BETWEEN 0 AND 120"
+    plain = ask(f"SELECT quantile_cont(age, 0.25) {rest}")
+    assert plain == ask(f"SELECT percentile_cont(0.25) WITHIN GROUP (ORDER BY age) {rest}")
     assert ask("SELECT count(pay) FROM r") == (5, 5, 5)
     assert ask("SELECT count(age) FROM r")[1:] == (3, 4)
 
@@ -254,8 +258,10 @@ def test_the_command(tmp_path):
     release = shoal.anonymize(people, qi=["age", "gender"], plain="salary", rest="drop", k=5,
                               method="hilbert", seed=1)  # fmt: skip
     path = release.write(tmp_path / "r.csv")
-    done = command("query", path, "SELECT gender, avg(salary) FROM r WHERE age < 40 GROUP BY gender")
+    done = command(
+        "query", path, "SELECT gender, avg(salary) FROM r WHERE age < 40 GROUP BY gender"
+    )
     assert done.code == 0
     assert "Female" in done.out
     assert "of 500 records" in done.out
-    assert command("query", path, "SELECT avg(age) FROM r", "--json").json["lower"] > 0
+    assert json.loads(command("query", path, "SELECT avg(age) FROM r", "--json").out)["lower"] > 0

@@ -72,7 +72,7 @@ def _least(asked: Aggregate, members: Members, mirrored: bool) -> float:
         return float(np.sum(value[counted] * records[counted]))
     if np.isneginf(value).any():
         return float("-inf")
-    sure = Members(*(part[certain] for part in members))
+    sure = Members(value[certain], certain[certain], records[certain])
     order = np.flatnonzero(~certain)
     order = order[np.argsort(value[order], kind="stable")]
     perhaps = Members(value[order], certain[order], records[order])

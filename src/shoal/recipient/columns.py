@@ -98,7 +98,11 @@ class Released:
             values = distinct.values.cast(pa.float64())
         except pa.ArrowInvalid:  # larger than floats are, or written in another way
             return None
-        return _from_zero(distinct, len(values) + distinct.has_missing), values, distinct.has_missing
+        return (
+            _from_zero(distinct, len(values) + distinct.has_missing),
+            values,
+            distinct.has_missing,
+        )
 
     def cells(self, name: str) -> tuple[NDArray[np.int32], list[Cell], Reading]:
         """Which distinct cell each record has, what each may stand for, and how it was read."""

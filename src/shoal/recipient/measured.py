@@ -87,9 +87,7 @@ def measured(released: Released, name: str, parts: Sequence[On]) -> Measured:
     return _general(codes, Asked(name, reading, cells, own))
 
 
-def _plain(
-    codes: NDArray[np.int32], numbers: pa.Array, has_missing: bool, part: On
-) -> Measured:
+def _plain(codes: NDArray[np.int32], numbers: pa.Array, has_missing: bool, part: On) -> Measured:
     """Cells that are one number each, with no condition on them."""
     values = np.append(np.asarray(numbers.to_numpy(zero_copy_only=False)), [0.0] * has_missing)
     there = np.ones(len(values), dtype=bool)
@@ -202,7 +200,7 @@ class _Sheet:
         pieces = [*self.pieces, *((row, *piece[1:]) for row in stars[1:] for piece in own)]
         for row in stars[1:]:
             for sheet in (self.possible, self.low, self.high):
-                sheet[row] = sheet[stars[0]]  # type: ignore[index]
+                sheet[row] = sheet[stars[0]]
         cell, signature, first, last, share = (
             np.array(column) for column in zip(*pieces, strict=True)
         )

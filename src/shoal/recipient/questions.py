@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -52,7 +51,7 @@ class Question:
         if apart is None or apart.name not in names:
             rows, groups = self._rows(self.asked.where, names)
             self.values = [group.values for group in groups]
-            return rows
+            return list(rows)
         return self._by_value(apart)
 
     def _by_value(self, apart: Apart) -> list[Row]:
@@ -69,12 +68,16 @@ class Question:
         self.values.insert(at, pa.array([*texts, None], pa.string()))
         return rows
 
-    def _rows(self, where: Expression, names: Sequence[str]) -> tuple[Any, list[Grouping]]:
+    def _rows(
+        self, where: Expression, names: Sequence[str]
+    ) -> tuple[Sequence[Row], list[Grouping]]:
         """The answers by the groups of some columns, and these groups."""
         asked = self.asked.aggregate
         if asked.column:
             where = both([where, present(asked.column)])
-        return (self._count if asked.function == "count" else self._amounts)(where, names)
+        if asked.function == "count":
+            return self._count(where, names)
+        return self._amounts(where, names)
 
     def _amounts(
         self, where: Expression, names: Sequence[str]

@@ -20,11 +20,12 @@ from shoal.released.lines import number
 __all__ = ["Query", "parse_query"]
 
 SUPPORTED = (
-    "supported: SELECT [columns,] count(*) FROM release WHERE ... GROUP BY columns, or sum(column), "
-    "avg(column), median(column), quantile_cont(column, 0.9) in place of the count, with "
+    "supported: SELECT [columns,] count(*) FROM release WHERE ... GROUP BY columns, or "
+    "sum, avg, median, quantile_cont(column, 0.9) in place of the count, with "
     "=, <>, <, <=, >, >=, BETWEEN, IN, IS NULL, AND, OR, NOT between a column and values"
 )
 AGGREGATES = {"count": "count", "sum": "sum", "avg": "avg", "mean": "avg", "median": "quantile"}
+COUNT = Aggregate("count")
 QUANTILES = {"quantile_cont": True, "quantile": False, "quantile_disc": False}
 """Whether a quantile lies between the two numbers next to it."""
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -54,7 +55,7 @@ class Query:
 
     where: Expression
     groups: tuple[str, ...] = ()
-    aggregate: Aggregate = Aggregate("count")
+    aggregate: Aggregate = COUNT
 
 
 def parse_query(
@@ -157,7 +158,7 @@ class _Parser:
             _unsupported(f"{_named(node)} with FILTER or DISTINCT")
         arguments = _arguments(node)
         if name == "count_star" and not arguments:
-            return Aggregate("count")
+            return COUNT
         if not arguments or arguments[0]["class"] != "COLUMN_REF":
             _unsupported(f"{_named(node)} of anything but a column")
         column = self._column(arguments[0])

@@ -53,8 +53,10 @@ class _Rows(NamedTuple):
     weight: Floats
     """By signature: how many are expected to count if it comes out so."""
 
-    def part(self, start: int, end: int) -> _Rows:
-        return _Rows(*(field[start:end] for field in self))
+    def at(self, where: slice | NDArray[np.bool_]) -> _Rows:
+        """Some of them."""
+        cell, records, allowed, certain, weight = self
+        return _Rows(cell[where], records[where], allowed[where], certain[where], weight[where])
 
 
 def amounts(
@@ -75,7 +77,7 @@ def amounts(
     found: list[Amount] = []
     for codes, start, end in _groups_of(keys, len(rows.cell)):
         deadline.check()
-        amount = _amount(asked, column, rows.part(start, end))
+        amount = _amount(asked, column, rows.at(slice(start, end)))
         found.append(Amount(codes, *amount))
     return found
 
@@ -120,7 +122,7 @@ def _fetched(
     )  # fmt: skip
     counting = rows.allowed.any(axis=1)
     left = [found[key].astype(np.int64)[counting] for key in keys[:-1]]
-    return left, _Rows(*(field[counting] for field in rows))
+    return left, rows.at(counting)
 
 
 def _groups_of(
