@@ -56,7 +56,8 @@ class Answer:
     def __repr__(self) -> str:
         if self.expected is None and self.lower is None:
             return f"nothing to go by in {self.records:,} records"
-        shown = "unknown" if self.expected is None else shown_number(self.expected)
+        counted = isinstance(self.lower, int)
+        shown = "unknown" if self.expected is None else shown_number(self.expected, counted)
         return f"expected {shown} ({self._bounds()}) of {self.records:,} records"
 
     def _bounds(self) -> str:
@@ -68,11 +69,11 @@ class Answer:
         return f"{'at least' if ends[0] == self.lower else 'at most'} {shown_number(ends[0])}"
 
 
-def shown_number(value: float) -> str:
-    """A number with as many decimals as tell something."""
+def shown_number(value: float, counted: bool = False) -> str:
+    """A number with as many decimals as tell something; of records one is enough."""
     if isinstance(value, int) or value.is_integer():
         return f"{value:,.0f}"
-    return f"{value:,.1f}" if abs(value) >= 10 else f"{value:,.3g}"
+    return f"{value:,.1f}" if counted or abs(value) >= 10 else f"{value:,.3g}"
 
 
 def _for_json(row: dict[str, Any]) -> dict[str, Any]:

@@ -305,6 +305,8 @@ def _named(node: Node) -> str:
     """What to call a part of the query in a message."""
     if node["class"] == "FUNCTION":
         name = node["function_name"]
+        if name == "count_star":
+            return "count(*)"
         return SPELLED.get(name, f"{name}()" if name.isidentifier() else name)
     if node["class"] == "COLUMN_REF":
         return f"column {'.'.join(node['column_names'])!r}"
