@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shoal.cli.output import notice, output_options, print_json, progress_bar
+from shoal.cli.places import TABLE
 from shoal.cli.settings import policy_from
 from shoal.policy import KINDS
 
 if TYPE_CHECKING:
+    from shoal.io.addresses import Place
     from shoal.recipient import Answer
 
 
 @click.command(short_help="Count, sum up or average in a release: expected number and bounds.")
-@click.argument("release", type=click.Path(path_type=Path))
+@click.argument("release", type=TABLE)
 @click.argument("sql")
 @click.option("--manifest", type=click.Path(path_type=Path), help="[RELEASE.manifest.json]")
 @click.option("--qi", metavar="A,B,C", multiple=True, help="Generalised columns.")
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 @click.option("--time", metavar="TIME", default="60s", show_default=True, help="Time limit.")
 @output_options
 def query(
-    release: Path,
+    release: Place,
     sql: str,
     manifest: Path | None,
     sensitive_table: Path | None,
