@@ -21,6 +21,7 @@ LAYERS: list[dict[str, str]] = [
     {"studio": "the same in a browser, on one's own machine"},
     {"report": "what a release promises, risks and loses, as a page; charts"},
     {
+        "sklearn": "steps of a scikit-learn Pipeline",
         "explore": "for those who choose: what is in a table, which hierarchy, which method",
         "attacks": "what attackers get, beside guessing and a control",
         "risks": "how likely somebody is picked out, before and after",

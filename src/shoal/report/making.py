@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import OutputError, PolicyError
+from shoal.io.addresses import Place
 from shoal.io.paths import check_not_kept
 from shoal.io.together import atomic_file
 from shoal.policy import Policy
@@ -35,7 +36,7 @@ PAIRS = 200
 
 
 def report(
-    release: str | Path,
+    release: str | Place,
     manifest: str | Path | None = None,
     *,
     policy: Policy | str | Path | None = None,
@@ -111,7 +112,7 @@ def report_of(source: Source, *, show_small: bool = False) -> Report:
         sections.appendix(source, _toml(source)),
     )
     facts = {
-        "file": source.path.name,
+        "file": source.name,
         "sha256": source.sha256,
         "records": source.table.num_rows,
         "columns": source.table.column_names,
@@ -123,7 +124,7 @@ def report_of(source: Source, *, show_small: bool = False) -> Report:
                       for p in pairs[:PAIRS]]} if pairs else {}),
     }  # fmt: skip
     return Report(
-        title=str(context.get("title") or f"Privacy report of {source.path.name}"),
+        title=str(context.get("title") or f"Privacy report of {source.name}"),
         audience="custodian" if source.custodian else "public",
         verdict=word,
         headline=headline,

@@ -87,7 +87,7 @@ def attacks_tried(source: Source, policy: Policy | None) -> Told:
     """Attacks on the release by whoever knows people of the original."""
     if source.original is None:
         return [], [], {}
-    command = f"shoal attack {source.path.name} --original FILE --control FILE"
+    command = f"shoal attack {source.name} --original FILE --control FILE"
     if source.apart:
         why = "attacks are made for one table, and this release has two"
     elif source.table.num_rows > MOST_RECORDS:

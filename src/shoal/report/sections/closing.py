@@ -12,7 +12,7 @@ __all__ = ["appendix", "checking", "sign_off"]
 
 def checking(source: Source) -> Section:
     """How anybody can check it."""
-    name = source.path.name
+    name = source.name
     versions = source.told("versions") or {}
     made = ", ".join(f"{what} {number}" for what, number in versions.items())
     answer = [

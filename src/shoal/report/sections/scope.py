@@ -25,7 +25,7 @@ def scope(source: Source, reasons: dict[str, str]) -> Section:
     context = source.told("policy", "report") or {}
     asked = ACCESS.get(str(context.get("access", "")))
     answer = [
-        f"The file {source.path.name} holds {source.table.num_rows:,} records in "
+        f"The file {source.name} holds {source.table.num_rows:,} records in "
         f"{source.table.num_columns} columns.",
         f"An attacker may know {listed(source.qi)} of a person."
         if source.qi
@@ -59,7 +59,7 @@ def scope(source: Source, reasons: dict[str, str]) -> Section:
         for name, role in dict(roles).items()
     )
     facts = [
-        ("file", source.path.name),
+        ("file", source.name),
         *([("SHA-256", source.sha256)] if source.sha256 else []),
         *((f"{label}", str(context[key])) for key, label in CONTEXT.items() if key in context),
         *_left_out(source),
