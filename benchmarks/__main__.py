@@ -17,8 +17,8 @@ from benchmarks.keeping import keep, tables_in
 
 PARTS = [
     *("compile", "first_use", "partition", "loss", "order", "best", "bounds", "suppression"),
-    *("readers", "pooling", "attacks", "attackers_who_run", "replaying", "attacks_round", "minimality", "clock"),
-    *("end_to_end", "scale", "series"),
+    *("readers", "pooling", "attacks", "attacks_knowing", "replaying", "attacks_round"),
+    *("minimality", "clock", "end_to_end", "scale", "series"),
 ]
 
 

@@ -13,7 +13,7 @@ import math
 LEAST, RATE, SUPPORT, EPSILON, LEAST_HESSIAN = 20, 0.1, 10, 1e-15, 1e-3
 
 
-class Close(Exception):
+class CloseError(Exception):
     """Two splits are as good up to rounding: either is right, and the two twins may differ."""
 
 
@@ -75,7 +75,7 @@ def grown(lessons, slopes, rows, ordered, value):
     best = max(splits, key=lambda split: split[0])
     others = [s[0] for s in splits if (s[1], s[3]) != (best[1], best[3])]
     if best[0] < 1e-5 or (others and max(others) > best[0] * (1 - 1e-4)):
-        raise Close
+        raise CloseError
     _, column, left, inside, outside = best
     sides = [
         grown(lessons, slopes, part, ordered, leaf(slopes, part)) for part in (inside, outside)
