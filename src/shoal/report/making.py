@@ -19,6 +19,7 @@ from shoal.report import sections
 from shoal.report.blocks import Figure, Report, Table
 from shoal.report.changes import changes_of
 from shoal.report.charts import release as charts
+from shoal.report.fitting import fitted
 from shoal.report.source import Source, read_source, source_of
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def report_of(source: Source, *, show_small: bool = False) -> Report:
         **({"pairs": [{"columns": list(p.names), "moved": round(p.distance, 4)}
                       for p in pairs[:PAIRS]]} if pairs else {}),
     }  # fmt: skip
-    return Report(
+    made = Report(
         title=str(context.get("title") or f"Privacy report of {source.name}"),
         audience="custodian" if source.custodian else "public",
         verdict=word,
@@ -132,6 +133,7 @@ def report_of(source: Source, *, show_small: bool = False) -> Report:
         facts=facts,
         kept=source.kept,
     )
+    return fitted(made)
 
 
 def _original_columns(source: Source) -> Any:

@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Any
 
 from shoal.errors import OutputError
-from shoal.report.blocks import Code, Fields, Figure, Listing, Report, Table, Terms
+from shoal.report.blocks import Code, Fields, Figure, Listing, Report, Table, Terms, code_parts
 from shoal.report.charts.theme import load_altair, svg
 
 __all__ = ["page_of", "sections_of"]
@@ -67,10 +67,10 @@ def _room() -> tuple[Any, Any]:
 
 
 def _with_code(text: str, markup: Any) -> Any:
-    """Text in backticks as code; everything is escaped."""
+    """Our own words for a shell as code; everything is escaped."""
     parts = [
         markup("<code>{}</code>").format(part) if number % 2 else markup.escape(part)
-        for number, part in enumerate(text.split("`"))
+        for number, part in enumerate(code_parts(text))
     ]
     return markup("").join(parts)
 

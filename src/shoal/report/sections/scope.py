@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shoal.encoding.publish import GROUP
 from shoal.report.blocks import Section, Table
 from shoal.report.risks import ACCESS
 from shoal.report.source import Source
@@ -46,6 +47,10 @@ def scope(source: Source, reasons: dict[str, str]) -> Section:
         *((name, "identifier, not published") for name in policy.identifier),
         *([(policy.person, "says whose record it is, not published")] if policy.person else []),
     ]
+    if source.apart:
+        roles.append((GROUP, "number that joins the two tables of the release"))
+    if policy.person_as:
+        roles.append((policy.person_as, "pseudonym of the person, new in every class"))
     known = {name for name, _ in roles}
     roles += [
         (name, "undeclared")
