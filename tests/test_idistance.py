@@ -104,7 +104,7 @@ class TestAgainstTwin:
     def test_cut_is_the_cheapest_of_the_line(self, table, k, within):
         k = min(k, table.n)
         options = IDistanceOptions(within=within)
-        curve, centres, _ = drawn_line(table, options, 0)
+        curve, centres, _ = drawn_line(table, [KAnonymity(k)], options, 0)
         order = naive.line(table, curve, centres.tolist(), within == "distance", BITS)
         least, _ = best_cut(table.n, k, lambda a, b: group_cost(table, order[a:b]))
         found = groups_of(run_idistance(table, [KAnonymity(k)], within=within))

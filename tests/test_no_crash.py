@@ -41,7 +41,16 @@ def test_deep_json_lines_are_refused_before_arrow_sees_them(tmp_path, text):
 
 
 @pytest.mark.parametrize(
-    "text", ["null", " null\n{}", '{"a": 1} null', '{"a": 1}\nnull\n', "{}null{}"]
+    "text",
+    [
+        "null",
+        " null\n{}",
+        '{"a": 1} null',
+        '{"a": 1}\nnull\n',
+        "{}null{}",
+        "\ufeffnull",
+        "\ufeff\nnull",
+    ],
 )
 def test_null_for_a_record_is_refused_before_arrow_sees_it(tmp_path, text):
     """Found by the fuzzer: Arrow follows no pointer to it, and ends."""

@@ -66,7 +66,7 @@ FORMATS = {
 
 DEEPEST = 64
 """Brackets within brackets that JSON lines may have; a cell that has any is refused later."""
-NO_RECORD = re.compile(rb"(?:^|\})\s*null")
+NO_RECORD = re.compile(rb"(?:^(?:\xef\xbb\xbf)?|\})\s*null")
 """Null in the place of a record; a value has a colon, a comma or a bracket before it."""
 EXACT_FLOATS = 1 << 53
 """From here on floats skip whole numbers."""

@@ -37,7 +37,8 @@ different values."""
 Cut = Callable[[int], NDArray[np.int64]]
 """From k to the offsets of groups of k or more neighbours along a line."""
 
-A, B = TypeVar("A"), TypeVar("B")
+A = TypeVar("A")
+B = TypeVar("B")
 
 PARTS = 8
 """A merged group is put together from about this many."""

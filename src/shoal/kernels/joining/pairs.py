@@ -232,9 +232,8 @@ def _reached_l(secret, totals):
 def _l_by_itself(side, c, mark, stamp, size, secret):
     """The l of the rows reached, were all rows of their class and value among them.
 
-    The least of it over all joined classes holds wherever some of them overlap: a
-    value that is reached has no more records than in the class, and no fewer
-    records are reached.
+    The least of it over all joined classes holds wherever some of them overlap: a value that
+    is reached has no more records than in the class, and no fewer records are reached.
     """
     least = secret.l + len(size)
     for column in range(secret.values.shape[1]):
@@ -273,8 +272,8 @@ def _flag(side, c, mark, stamp, flags):
 def _widen(left, i, right, j, bits, marks, stamp, size, secret, follow):
     """Count the records of all classes that contain what class i and class j have in common.
 
-    What they reach gets the next stamp, so that the rows of the pair itself
-    stay known. Returns how many rows were visited.
+    What they reach gets the next stamp, so that the rows of the pair itself stay known.
+    Returns how many rows were visited.
     """
     lefts = _contain(left, i, left.cells, i, right.cells, j, bits, marks.around[0])
     rights = _contain(right, j, left.cells, i, right.cells, j, bits, marks.around[1])
@@ -288,8 +287,8 @@ def _widen(left, i, right, j, bits, marks, stamp, size, secret, follow):
         _reach_anew(right, x, marks.left, stamp)
     for x in marks.around[0, :lefts]:
         _count(left, x, marks.left, stamp, marks, 0, size, secret, follow)
-    first = left.records.shape[1]
     for x in marks.around[1, :rights]:
+        first = left.records.shape[1]
         _count(right, x, marks.right, stamp, marks, first, size, secret, follow)
     return visited
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from shoal.encoding.table import EncodedTable, Recoding
+from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.kernels.curve import hilbert_keys, key_words
 from shoal.kernels.papers.idistance import first_of_runs, nearest_centres, pack_cells, padded
 from shoal.kernels.sorting import order_of_keys, radix_sort
@@ -126,7 +126,7 @@ class IDistance(Method[IDistanceOptions]):
         self, table: EncodedTable, models: Sequence[Model], options: IDistanceOptions, run: Run
     ) -> Outcome:
         """See `Method.run`."""
-        curve, centres, space = drawn_line(table, options, run.seed)
+        curve, centres, space = drawn_line(table, models, options, run.seed)
         run.progress(1, 3)
         line = line_of(table, curve, space, centres, options.within)
         run.progress(2, 3)
@@ -136,11 +136,26 @@ class IDistance(Method[IDistanceOptions]):
 
 
 def drawn_line(
-    table: EncodedTable, options: IDistanceOptions, seed: int
+    table: EncodedTable, models: Sequence[Model], options: IDistanceOptions, seed: int
 ) -> tuple[Curve, Floats, Space]:
-    """The curve, the centres and the space they stand in: what the seed decides."""
-    curve, space = drawn_curve(table, seed), space_of(table)
-    return curve, centres_of(table, space, curve.axes, options, seed), space
+    """The curve, the centres and the space they stand in: what the seed decides.
+
+    A drawn curve is as good as the line through the centres that follows it.
+    """
+    space = space_of(table)
+    near: dict[int, tuple[NDArray[np.int32], Floats]] = {}
+    centres = centres_of(table, space, range(len(table.qi)), options, seed)
+
+    def judge(curve: Curve, some: EncodedTable) -> Partition:
+        if some.n not in near:  # the same for all curves
+            near[some.n] = _nearest(some, space, centres, np.arange(some.n))
+        along = _along_curve(centres, space, curve.axes)
+        rank, (cell, away) = np.argsort(along).astype(np.int32), near[some.n]
+        line = line_of(some, curve, space, centres[along], options.within, (rank[cell], away))
+        return group_line(line, some, models, options)
+
+    curve = drawn_curve(table, seed, judge)
+    return curve, centres[_along_curve(centres, space, curve.axes)], space
 
 
 def space_of(table: EncodedTable) -> Space:
@@ -212,14 +227,17 @@ def line_of(
     space: Space,
     centres: Floats,
     within: Literal["curve", "distance"] = "distance",
+    near: tuple[NDArray[np.int32], Floats] | None = None,
 ) -> Cells:
     """Records by rank of their nearest centre, then by distance if asked for, then by curve.
 
-    Records with equal keys are neighbours on the curve and share one search.
+    Records with equal keys are neighbours on the curve and share one search for the nearest
+    centre and the distance to it; or that is given as `near`, for every record.
     """
     first = np.empty(table.n, dtype=np.int64)
     first = first[: first_of_runs(curve.words, curve.order, first)]
-    cell, away = _nearest(table, space, centres, curve.order[first])
+    rows = curve.order[first]
+    cell, away = _nearest(table, space, centres, rows) if near is None else (n[rows] for n in near)
     number_bits = max(1, (table.n - 1).bit_length())
     cell_bits = max(1, (len(centres) - 1).bit_length())
     bits = min(DISTANCE_BITS, 64 - number_bits - cell_bits) if within == "distance" else 0
