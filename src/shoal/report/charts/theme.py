@@ -17,8 +17,8 @@ from shoal.errors import OutputError
 from shoal.explore.comparison import check_target
 from shoal.io.together import atomic_file
 
-__all__ = ["ACCENT", "BEHIND", "COLOURS", "ENDINGS", "GRID", "INK", "PALE", "load_altair", "save", "styled",
-           "svg"]  # fmt: skip
+__all__ = ["ACCENT", "BEHIND", "COLOURS", "ENDINGS", "GRID", "INK", "PALE", "load_altair", "save",
+           "styled", "svg"]  # fmt: skip
 
 ENDINGS = (".svg", ".html", ".png")
 OPTIONS: dict[str, dict[str, Any]] = {"html": {"inline": True}, "png": {"scale_factor": 2}}
