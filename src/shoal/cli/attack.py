@@ -12,8 +12,8 @@ from shoal.cli.places import TABLE
 from shoal.cli.settings import split_names
 
 if TYPE_CHECKING:
-    from shoal.io.addresses import Place
     from shoal.attacks import Attacked
+    from shoal.io.addresses import Place
 
 
 NOTHING_TRIED = 5
