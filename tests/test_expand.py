@@ -219,12 +219,14 @@ def test_the_sensitive_column_of_two_tables_comes_back(tmp_path: Any) -> None:
         own = samples.filter(pa.array(samples["_sample"].to_numpy() == number))
         for group, value in zip(groups, own["occupation"].to_pylist(), strict=True):
             drawn.setdefault(group, []).append(value)
-        assert {g: sorted(v) for g, v in drawn.items()} == {g: sorted(v) for g, v in of_group.items()}
+        assert {g: sorted(v) for g, v in drawn.items()} == {
+            g: sorted(v) for g, v in of_group.items()
+        }
     shares = shoal.expand(release, "shares")
     named = [name for name in shares.column_names if name.startswith("occupation=")]
     assert np.sum([shares[name].to_numpy() for name in named], axis=0) == pytest.approx(1)
     totals = {name: float(np.sum(shares[name].to_numpy())) for name in named}
-    whole = sum(of_group.values(), [])
+    whole = [value for own in of_group.values() for value in own]
     assert totals == pytest.approx({f"occupation={v}": float(whole.count(v)) for v in set(whole)})
 
 

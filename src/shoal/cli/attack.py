@@ -12,8 +12,8 @@ from shoal.cli.places import TABLE
 from shoal.cli.settings import split_names
 
 if TYPE_CHECKING:
-    from shoal.io.addresses import Place
     from shoal.attacks import Attacked
+    from shoal.io.addresses import Place
 
 
 NOTHING_TRIED = 5
@@ -47,9 +47,7 @@ def attack() -> None:
 
 @attack.command(name="release")
 @click.argument("release", type=TABLE)
-@click.option(
-    "--original", required=True, type=TABLE, help="The table it was made of."
-)
+@click.option("--original", required=True, type=TABLE, help="The table it was made of.")
 @click.option("--control", type=TABLE, help="People who are not in it.")
 @click.option("--attacks", metavar="A,B", multiple=True, help="Which to try. [usual]")
 @click.option(

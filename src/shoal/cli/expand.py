@@ -21,7 +21,7 @@ FORMS = ("midpoint", "mean", "bounds", "shares", "samples")
 @click.command(short_help="Make a release a table of plain values, for any tool.")
 @click.argument("release", type=TABLE)
 @click.option("-o", "--output", metavar="OUT", required=True, type=RELEASE,
-              help="File to write (.csv, .parquet, .arrow, .jsonl), a new table, or -.")  # fmt: skip
+              help="File (.csv, .parquet, .arrow, .jsonl), new table, or -.")  # fmt: skip
 @click.option("--as", "form", type=click.Choice(FORMS), default="midpoint", show_default=True,
               help="What becomes of a generalised cell.")  # fmt: skip
 @click.option("--samples", type=int, default=5, show_default=True, help="How many drawings.")

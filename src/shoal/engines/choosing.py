@@ -10,7 +10,8 @@ from shoal.engines.memory.size import SAFE, available, bytes_for, in_words
 from shoal.engines.spark.frames import is_frame
 from shoal.errors import InputError
 from shoal.io.addresses import Address, Place
-from shoal.io.batches import Batches, files_of
+from shoal.io.batches import Batches
+from shoal.io.folders import files_of
 from shoal.io.read import file_format
 from shoal.plan import Plan
 from shoal.quantities import bytes_of

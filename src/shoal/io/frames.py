@@ -16,8 +16,10 @@ import pyarrow.compute as pc
 from shoal.errors import InputError, twice
 from shoal.io.addresses import address_of
 from shoal.io.databases import read_database
+from shoal.io.folders import read_folder
 from shoal.io.header import UTF8
 from shoal.io.read import read_table
+from shoal.io.several import is_several
 
 __all__ = ["from_arrow", "normalised", "to_arrow"]
 
@@ -35,6 +37,12 @@ def to_arrow(
     """
     if (address := address_of(data)) is not None:
         return normalised(read_database(address)), "pyarrow"
+    if isinstance(data, str | Path) and is_several(data):
+
+        def read(file: Path) -> pa.Table:
+            return normalised(read_table(file, missing, encoding))
+
+        return normalised(read_folder(data, read)), "pyarrow"
     if isinstance(data, str | Path):
         return normalised(read_table(data, missing, encoding)), "pyarrow"
     kind = type(data).__module__.split(".")[0].lstrip("_")

@@ -83,9 +83,7 @@ def expand(
         raise PolicyError(f"as: expected one of {', '.join(FORMS)}; got {as_!r}")
     if samples < 1:
         raise PolicyError(f"samples: expected at least 1; got {samples}")
-    opened = open_release(
-        release, manifest, policy, sensitive_table, settings, asked_by="expand"
-    )
+    opened = open_release(release, manifest, policy, sensitive_table, settings, asked_by="expand")
     released = opened.released
     names = _attributes(released.about)
     columns = [

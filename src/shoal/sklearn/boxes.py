@@ -41,7 +41,9 @@ class Boxes:
         for name in names:
             codes, cells, reading = released.cells(name)
             asked = Asked(name, reading, cells, ())
-            self.columns.append(_Column(name, asked.cells, asked.line, codes[rows].astype(np.int64)))
+            self.columns.append(
+                _Column(name, asked.cells, asked.line, codes[rows].astype(np.int64))
+            )
 
     def covering(self, table: pa.Table) -> NDArray[np.bool_]:
         """Row by box: whether the box covers the row."""

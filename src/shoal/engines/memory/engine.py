@@ -47,7 +47,7 @@ from shoal.engines.ranges.grouping import grouped_by_ranges
 from shoal.engines.ranges.which import range_size
 from shoal.errors import InfeasibleError, NotFoundError, ShoalError, ShoalWarning
 from shoal.io.addresses import Address, Place, place_of
-from shoal.io.batches import files_of, joined
+from shoal.io.folders import files_of
 from shoal.io.frames import to_arrow
 from shoal.io.parts import file_and_part
 from shoal.io.read import delimiter_of
@@ -126,9 +126,6 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
         place = place_of(data) if isinstance(data, str | Path | Address) else None
         path = file_and_part(place)[0] if isinstance(place, Path) else None
         files = files_of(data) if is_several(data) else []
-        if files:
-            parts = [to_arrow(f, policy.missing, policy.encoding)[0] for f in files]
-            data = joined(parts, files)
         table, kind = to_arrow(data, policy.missing, policy.encoding)
         # What is no regular file, as a pipe, cannot be read twice.
         digest = sha256_of(path) if path is not None and path.is_file() else None
