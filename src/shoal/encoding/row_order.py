@@ -15,8 +15,10 @@ from shoal.encoding.values import coded
 __all__ = ["order_by_content", "ranks_of_column", "rows_at", "sorted_rows"]
 
 LARGEST = 1 << 62
-BUCKETS = 1 << 20
+FEWEST, MOST = 1 << 12, 1 << 20
 """Stretches of the first word that rows are counted in, where few of them are looked for."""
+A_STRETCH = 32
+"""Rows of one, about."""
 AT_ONCE = 1 << 15
 
 
@@ -59,21 +61,24 @@ def rows_at(keys: list[tuple[NDArray[Any], int]], places: NDArray[np.int64]) -> 
 
     Which of several equal rows it is may differ.
     """
-    first = _words(keys)[0]
-    width = -(-math.prod(size for _, size in first) // BUCKETS)
-    bucket = np.empty(len(keys[0][0]), dtype=np.int32)
-    for start in range(0, len(bucket), AT_ONCE):
+    first, n = _words(keys)[0], len(keys[0][0])
+    buckets = max(FEWEST, min(MOST, n // A_STRETCH))
+    width = -(-math.prod(size for _, size in first) // buckets)
+    bucket = np.empty(n, dtype=np.int32)
+    for start in range(0, n, AT_ONCE):
         some = slice(start, start + AT_ONCE)
         bucket[some] = _packed([(ranks[some], size) for ranks, size in first]) // width
-    sizes = np.bincount(bucket, minlength=BUCKETS)
+    sizes = np.bincount(bucket, minlength=buckets)
     ends = np.cumsum(sizes)
     wanted = np.searchsorted(ends, places, side="right")
-    rows = np.flatnonzero(np.bincount(wanted, minlength=BUCKETS)[bucket])
+    there = np.zeros(buckets, dtype=bool)
+    there[wanted] = True
+    rows = np.flatnonzero(there[bucket])
     rows = rows[sorted_rows([(ranks[rows].astype(np.int64), size) for ranks, size in keys])]
-    buckets = np.unique(wanted)
-    begins = np.cumsum(sizes[buckets]) - sizes[buckets]
+    looked_at = np.unique(wanted)
+    begins = np.cumsum(sizes[looked_at]) - sizes[looked_at]
     within = places - (ends - sizes)[wanted]
-    found: NDArray[np.int64] = rows[begins[np.searchsorted(buckets, wanted)] + within]
+    found: NDArray[np.int64] = rows[begins[np.searchsorted(looked_at, wanted)] + within]
     return found
 
 

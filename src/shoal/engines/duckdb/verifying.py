@@ -17,7 +17,7 @@ from shoal.engines.duckdb.failing import told
 from shoal.engines.duckdb.spill import Spill
 from shoal.engines.duckdb.stored import Room
 from shoal.engines.memory.size import SAFE, available, bytes_for
-from shoal.errors import InputError
+from shoal.errors import InputError, PolicyError
 from shoal.io.batches import Batches
 from shoal.io.header import UTF8
 from shoal.io.read import csv_problem, file_format, header_of
@@ -108,7 +108,11 @@ def large_file(path: Path, policy: Policy, memory: str | None) -> LargeFile | No
     if path.suffix.lower() in {".zst", ".zip"} or not union_closed(models_of(policy)):
         return None
     free = available()
-    budget = bytes_of(memory) if memory else None if free is None else int(SAFE * free)
+    try:
+        given = bytes_of(memory) if memory else None
+    except ValueError as error:
+        raise PolicyError(f"memory: {error}") from None
+    budget = given if given else None if free is None else int(SAFE * free)
     if budget is None:
         return None
     source = Batches(path, ("",))
