@@ -7,13 +7,26 @@ setting that saves some seconds.
 
 from __future__ import annotations
 
+import contextlib
+from importlib import import_module
+
 from pyspark import daemon
 
 __all__ = ["main"]
 
+NEEDED = (
+    "numba",
+    "pandas",  # Spark's worker looks for it
+    *(f"shoal.engines.spark.{name}" for name in ("grouping", "publishing", "exposing", "check")),
+    *(f"shoal.methods.{name}" for name in ("best.method", "bsgi", "hilbert")),
+)
+
 
 def main() -> None:
-    """Wait for tasks."""
+    """Load, then wait for tasks."""
+    for name in NEEDED:
+        with contextlib.suppress(ImportError):
+            import_module(name)
     daemon.manager()
 
 

@@ -64,14 +64,13 @@ from shoal.engines.spark.stored import (
     Cluster,
     SparkRelease,
     TableInParts,
-    check_folder,
-    is_folder,
 )
 from shoal.engines.spark.working import OnRows
 from shoal.engines.spark.writing import Draft, Grouped, hash_of_all, joined
 from shoal.errors import InputError, OutputError, PolicyError, twice
 from shoal.io.addresses import Place, place_of
 from shoal.io.batches import Batches
+from shoal.io.paths import check_folder, is_folder
 from shoal.models import check_eligible
 from shoal.plan import Plan
 from shoal.policy import Policy
