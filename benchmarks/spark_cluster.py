@@ -7,6 +7,7 @@ that it can be found, counted, and ended by its number.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import importlib.util
 import os
 import shutil
@@ -115,6 +116,7 @@ class Cluster:
             process = subprocess.Popen(
                 command, env={**environment(), "SPARK_LOCAL_DIRS": str(self.folder / "local")},
                 stdout=out, stderr=subprocess.STDOUT, start_new_session=True, cwd=self.folder,
+                preexec_fn=_end_with_us,  # noqa: PLW1509
             )  # fmt: skip
         self.processes.append(process)
         return process
@@ -128,6 +130,12 @@ class Cluster:
         raise RuntimeError(f"{name} did not come up:\n{log.read_text(errors='replace')[-2000:]}")
 
 
+def _end_with_us() -> None:
+    """A daemon ends when whoever started it is killed, and no fixture ends it (Linux)."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+
+
 def settings(**more: str) -> dict[str, str]:
     """What a session of a small cluster is asked for."""
     return {
@@ -139,6 +147,7 @@ def settings(**more: str) -> dict[str, str]:
         "spark.executor.memory": "600m",
         "spark.executor.cores": "1",
         "spark.sql.shuffle.partitions": "2",
+        "spark.python.daemon.module": "shoal.engines.spark.daemon",
         "spark.executorEnv.PYTHONPATH": environment()["PYTHONPATH"],
         **more,
     }

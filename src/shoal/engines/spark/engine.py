@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import reduce
-from hashlib import sha256
 from operator import add
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from shoal.bounds import Bound
 from shoal.encoding.cooccurrence import worth_arranging
@@ -21,11 +20,10 @@ from shoal.encoding.exposure import SAMPLE
 from shoal.encoding.rest import left_over, settled
 from shoal.encoding.sketch import Sketch
 from shoal.engines.base import Decision, Engine, Measured
-from shoal.engines.duckdb.engine import endings_of, notations_of, refusal_of
+from shoal.engines.duckdb.engine import notations_of, refusal_of
 from shoal.engines.duckdb.exposing import Sample
-from shoal.engines.duckdb.publishing import Before
-from shoal.engines.duckdb.spill import Pieces, Spill
-from shoal.engines.duckdb.staging import Coded, Explained, Staged, explained
+from shoal.engines.duckdb.spill import Spill
+from shoal.engines.duckdb.staging import Coded, Explained, explained
 from shoal.engines.memory.budget import best_l
 from shoal.engines.ranges.cutting import Borders, course_of
 from shoal.engines.ranges.grouping import Ranges, facts_of
@@ -49,43 +47,30 @@ from shoal.engines.spark.frames import (
     kept,
     mapped,
     only,
-    quoted,
-    row_frame,
     told,
 )
 from shoal.engines.spark.grouping import GroupRanges, RangeFacts
-from shoal.engines.spark.packets import Row
 from shoal.engines.spark.packets import told as told_by
-from shoal.engines.spark.profiling import (
-    FILE,
-    FilesIn,
-    FrameIn,
-    MergeProfiles,
-    ReadFrom,
-    merged_profiles,
-    shares_of,
-)
+from shoal.engines.spark.profiling import MergeProfiles
 from shoal.engines.spark.publishing import (
-    JoinParts,
     Order,
     PlaceRecords,
     RankClasses,
     WriteParts,
-    Written,
 )
+from shoal.engines.spark.reading import Source, packets_of, stage_of
 from shoal.engines.spark.session import check_installed, session_of
 from shoal.engines.spark.stored import (
     Cluster,
     SparkRelease,
     TableInParts,
-    check_folder,
-    is_folder,
 )
 from shoal.engines.spark.working import OnRows
+from shoal.engines.spark.writing import Draft, Grouped, hash_of_all, joined
 from shoal.errors import InputError, OutputError, PolicyError, twice
 from shoal.io.addresses import Place, place_of
 from shoal.io.batches import Batches
-from shoal.metrics.loss import LossSums
+from shoal.io.paths import check_folder, is_folder
 from shoal.models import check_eligible
 from shoal.plan import Plan
 from shoal.policy import Policy
@@ -97,43 +82,6 @@ __all__ = ["SparkEngine"]
 
 FAN = 8
 """Tasks that merge what others found, before the driver does."""
-
-
-class Source(NamedTuple):
-    """The input, and after one pass its packets."""
-
-    names: list[str]
-    frame: Any = None
-    """A data frame of the caller's; None: files are read."""
-    files: tuple[Path, ...] = ()
-    delimiter: str | None = None
-    rest: tuple[str, ...] = ()
-    staged: Any = None
-    stage: Staged | None = None
-
-
-class Grouped(NamedTuple):
-    """Records in groups, range by range, and what is known of them all."""
-
-    frame: Any
-    ranges: int
-    loss: LossSums
-    before: Before
-    facts: dict[str, Any]
-    proof: str
-
-
-class Draft(NamedTuple):
-    """Written files that are not yet known to satisfy their models."""
-
-    parts: tuple[Written, ...]
-    files: tuple[Path, ...]
-    digests: dict[str, str]
-    fingerprint: str
-    qi: tuple[str, ...]
-    names: list[str]
-    sample: Sample
-    grouped: Grouped
 
 
 class SparkEngine(Engine[Source, Coded, Grouped, Draft]):
@@ -237,39 +185,16 @@ class SparkEngine(Engine[Source, Coded, Grouped, Draft]):
             raise PolicyError("qi: expected at least one quasi-identifier; got none")
         coded = [*complete.qi, *complete.sensitive]
         plain = [name for name in published if name not in coded]
-        staged = self._kept(self._packets(source, [*coded, *plain], coded, plain, complete))
+        staged = self._kept(packets_of(self.session, source, coded, plain, complete))
         self.tasks = only(staged, "profile").count()
         found = self._merged(only(staged, "profile"), MergeProfiles())
         profiles = [told_by(row.packet) for row in collected(found)]
         if not profiles:
             raise InputError("the table is empty: it has a header and no records")
-        profile, merged = merged_profiles(profiles)
-        values: dict[str, Any] = {}
-        for name, growing in merged.items():
-            growing.numbered = source.frame is None
-            values[name] = growing.in_order()
-        files = tuple((str(file), number * FILE) for number, file in enumerate(source.files))
-        stage = Staged(
-            tuple(published), values, tuple(plain), profile.types, Pieces(Path("/dev/null")),
-            profile.records, files,
-        )  # fmt: skip
-        self.report("read", profile.records, profile.records)
+        stage = stage_of(source, profiles, published, plain)
+        self.report("read", stage.records, stage.records)
         complete = complete.override(notation=notations_of(stage, complete))
         return source._replace(rest=rest, staged=staged, stage=stage), complete
-
-    def _packets(
-        self, source: Source, columns: list[str], coded: list[str], plain: list[str], policy: Policy
-    ) -> Any:
-        """The records in packets, with profiles of them."""
-        if source.frame is not None:
-            from pyspark.sql.functions import col
-
-            some = [col(quoted(name)).alias(f"c{n}") for n, name in enumerate(columns)]
-            return mapped(source.frame.select(*some), FrameIn(columns, coded, plain))
-        shares = shares_of(source.files)
-        how = ReadFrom(tuple(source.names), policy.missing, policy.encoding)
-        listed = each_to(row_frame(self.session, shares), len(shares))
-        return mapped(listed, FilesIn(how, coded, plain))
 
     def treat(self, source: Source, policy: Policy, seed: int) -> Source:
         """Nothing: a policy that treats columns is refused before."""
@@ -389,30 +314,14 @@ class SparkEngine(Engine[Source, Coded, Grouped, Draft]):
                 "folder that all of them see (temp)"
             )
         digests = {part.name: part.sha256 for part in parts}
-        fingerprint = _of_all(parts)
+        fingerprint = hash_of_all(parts)
         if target is not None and not is_folder(target):
-            files, fingerprint = self._joined(folder, parts, target)
+            files, fingerprint = joined(self.session, folder, parts, target, self.source.delimiter)
             digests = {files[0].name: fingerprint}
         sample = Sample(table.records)
         sample.parts = [part.sample for part in parts if part.sample is not None]
         self.report("write", table.records, table.records)
         return Draft(parts, files, digests, fingerprint, qi, names, sample, groups)
-
-    def _joined(
-        self, folder: Path, parts: tuple[Written, ...], target: Path
-    ) -> tuple[tuple[Path, ...], str]:
-        """The release as one file, which one task puts together."""
-        name = f"release{''.join(endings_of(target))}"
-        if len(parts) == 1 and name.endswith(".parquet"):  # it is one already
-            return (folder / parts[0].name,), parts[0].sha256
-        listed = [part.name for part in parts]
-        task = JoinParts(folder, listed, name, self.source.delimiter)
-        one = row_frame(self.session, [Row("join", 0, b"")]).repartition(1)
-        (row,) = collected(mapped(one, task))
-        for part in listed:
-            (folder / part).unlink()
-        digest: str = told_by(row.packet)
-        return (folder / name,), digest
 
     @told
     def verify(self, draft: Draft, plan: Plan) -> Verification:
@@ -500,8 +409,3 @@ class SparkEngine(Engine[Source, Coded, Grouped, Draft]):
 def _light(table: Coded) -> Coded:
     """What tasks need of the codebook: not the sketch."""
     return replace(table, sketch=None)
-
-
-def _of_all(parts: tuple[Written, ...]) -> str:
-    """One hash of the hashes of all parts, in their order."""
-    return sha256("".join(f"{part.sha256}\n" for part in parts).encode()).hexdigest()

@@ -14,7 +14,11 @@ __all__ = ["LOCAL", "check_installed", "session_of"]
 
 LOCAL = "local[*]"
 """The master where nobody says: this machine, all of its cores."""
-QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+ASKED = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.python.daemon.module": "shoal.engines.spark.daemon",
+}
 HERE = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 
 
@@ -37,7 +41,7 @@ def session_of(frame: Any, master: str | None) -> tuple[Any, bool]:
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         raise PolicyError("engine spark: needs Java 17 or newer; there is no java on the PATH")
     master = master or LOCAL
-    settings = {**QUIET, **(HERE if master.startswith("local") else {})}
+    settings = {**ASKED, **(HERE if master.startswith("local") else {})}
     if master.startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(master).appName("shoal")

@@ -22,7 +22,7 @@ from shoal.engines.spark.packets import Row, facts
 from shoal.engines.spark.publishing import PutParts, Written
 from shoal.errors import OutputError, PolicyError, VerificationError
 from shoal.io.addresses import Address, Place
-from shoal.io.paths import manifest_path, record_path
+from shoal.io.paths import check_folder, is_folder, manifest_path, record_path
 from shoal.io.read import read_table
 from shoal.io.write import decoded, sha256_of
 from shoal.release import Release, dump_claims
@@ -30,12 +30,7 @@ from shoal.verification.manifest import manifest_of
 from shoal.verification.record import record_of
 from shoal.verification.result import Verification
 
-__all__ = ["Cluster", "SparkRelease", "TableInParts", "is_folder"]
-
-
-def is_folder(target: Place | None) -> bool:
-    """Whether a release is written as a folder of parts: its name has no ending."""
-    return isinstance(target, Path) and not target.suffix
+__all__ = ["Cluster", "SparkRelease", "TableInParts"]
 
 
 @dataclass(frozen=True)
@@ -257,14 +252,6 @@ class SparkRelease(Release):
         """What names of unfinished files of this run end with."""
         assert self.cluster is not None
         return self.cluster.spill.path.name.rpartition(".")[2]
-
-
-def check_folder(target: Path) -> None:
-    """Refuse a folder that is there: parts of another release would lie among ours."""
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise OutputError(f"{target}: exists and is not empty; remove it, or choose another name")
-    if not target.parent.is_dir():
-        raise OutputError(f"{target}: there is no directory {target.parent}")
 
 
 def _put(source: Path, target: Path) -> None:
