@@ -42,14 +42,15 @@ class Top(NamedTuple):
     weight: np.ndarray  # int64 (size,): with caps in descending order
     point: np.ndarray  # int64 (size,)
     used: np.ndarray  # int64 (V,): members of each value
+    copies: np.ndarray  # int64 (D,): zeros, scratch
     state: np.ndarray  # int64 (3,): members, their weight, and what was looked at in all
 
 
-def new_top(size, values):
+def new_top(size, values, points):
     """Scratch of one thread."""
     return Top(
         np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(values, np.int64),
-        np.zeros(3, np.int64),
+        np.zeros(points, np.int64), np.zeros(3, np.int64),
     )  # fmt: skip
 
 
@@ -87,7 +88,7 @@ def lower_weights(cells, points, scanned, y, size, order, risen, due, top, reach
                     if left >= 0:
                         break
                     excess -= left
-                    _lower(y, size, -left, top)
+                    _lower(points, y, size, -left, top)
                 room = min(room, left)
                 while at < end and points.code[cells.member[at]] == low:
                     at += 1
@@ -134,13 +135,25 @@ def _tightest_from(cells, points, scanned, y, size, base, first, end, top, most)
 
 
 @inner_borrowed
-def _lower(y, size, over, top):
-    """Take the same off each of the heaviest records, so that together they weigh less by `over`."""
-    part = (over + size - 1) // size
+def _lower(points, y, size, over, top):
+    """Make the heaviest records lighter by `over` together, with as little weight lost as can be.
+
+    Of a point with more records than are in the group less is taken: all of them lose it. (It
+    is the nearest point of the plane where the group weighs what it costs, if the square of a
+    distance counts once for each record.)
+    """
+    for i in range(size):
+        top.copies[top.point[i]] += 1
+    spread = 0.0
     for i in range(size):
         p = top.point[i]
-        if y[p] == top.weight[i]:  # else a record of the same point was lowered already
-            y[p] = max(0, y[p] - part)
+        spread += top.copies[p] / points.count[p]
+    for i in range(size):
+        p = top.point[i]
+        if top.copies[p] > 0:
+            part = over * (top.copies[p] / points.count[p]) / spread
+            y[p] = max(0, y[p] - np.int64(part) - 1)
+            top.copies[p] = 0
 
 
 @inner_borrowed
