@@ -34,14 +34,16 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# What tests need of the system: a browser, the text of a PDF, a database server. Elsewhere than
+# What tests need of the system: a browser, the text of a PDF, a database server, Java. Elsewhere than
 # as root with apt-get, those skip.
 system:
-	@{ command -v chromium && command -v pdftotext && ls /usr/lib/postgresql/*/bin/initdb; } \
+	@{ command -v chromium && command -v pdftotext && command -v java && \
+	  ls /usr/lib/postgresql/*/bin/initdb; } \
 	  >/dev/null 2>&1 || { \
 	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null || exit 0; \
 	  apt-get update -qq && \
-	  apt-get install -y -qq --no-install-recommends chromium poppler-utils postgresql >/dev/null; }
+	  apt-get install -y -qq --no-install-recommends chromium poppler-utils postgresql \
+	    openjdk-17-jre-headless >/dev/null; }
 
 # The oldest and the newest other Python of this machine; skips what is not there.
 smoke: $(VENV)/.installed-dev

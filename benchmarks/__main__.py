@@ -17,8 +17,9 @@ from benchmarks.keeping import keep, tables_in
 
 PARTS = [
     *("compile", "first_use", "partition", "loss", "order", "best", "bounds", "suppression"),
-    *("readers", "pooling", "attacks", "attacks_round", "minimality", "withstand", "clock"),
-    *("end_to_end", "scale", "series"),
+    *("readers", "pooling", "querying", "sources", "training"),
+    *("attacks", "attacks_knowing", "replaying", "attacks_round", "minimality"),
+    *("clock", "end_to_end", "scale", "series"),
 ]
 
 

@@ -1,183 +1,232 @@
-"""Attackers who replay the run: how often they are right, beside how often guessing is.
+"""Attacks by whoever reads a release, method by method: which withstands best at equal loss?
 
-``python -m benchmarks attacks`` prints it and writes ``benchmarks/results/attacks.json``; with
-names of `CASES`, ``python -m benchmarks.attacks "hilbert, k = 5"``, those alone anew, with
-``--dropped`` what a dropped person and rare codes give away. The
-attackers are those of ``tests/attackers.py``. Secret seeds are drawn anew in every run.
+Each release is of 4,000 people; 1,000 like them are the control. Twice it is asked for: by what
+is promised (k = 5, 10, 50, l = 3), and by what may be lost, so that every method takes the
+largest k (or l) that loses no more. ``python -m benchmarks attacks`` does all;
+``python -m benchmarks.attacks Adult "k = 5"`` the releases of these names anew, by the methods
+named, if any are. ``benchmarks/attackers.py`` has the attackers who run the method themselves.
 """
 
 from __future__ import annotations
 
 import json
-import secrets
 import sys
 import warnings
-from pathlib import Path
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 import shoal
-from shoal.errors import ShoalWarning
+from benchmarks.data import acs, adult, census
+from benchmarks.keeping import RESULTS, Table, keep
+from benchmarks.timed import roles_for
+from shoal.attacks import Found, Skipped, attack
+from shoal.attacks.boosting import boosted
+from shoal.attacks.definetti import learnt
+from shoal.attacks.inference import majority
+from shoal.attacks.scene import scene_of
+from shoal.attacks.secret import Secret, secrets_of
+from shoal.errors import ShoalError
 from shoal.policy import Policy
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
-from attackers import Replay, Verdict, anatomy_guesses, attack, wilson
-
-RESULTS = Path(__file__).parent / "results" / "attacks.json"
-ROLES: dict[str, Any] = {"qi": ["age", "gender", "education"], "sensitive": "occupation"}
-RECORDS, TARGETS = 200, 12
-RUNS = 20
-"""Tables with one person who is dropped."""
-REPEATS = 5
-"""Anatomy releases, each under a secret seed of its own."""
-BEST: dict[str, Any] = {"method": "best", "effort": "instant", "bound": False}
-CASES: dict[str, tuple[dict[str, Any], int, str]] = {
-    "hilbert, k = 5": ({"method": "hilbert", "k": 5}, 200, "2 of 12"),
-    "hilbert, l = 3": ({"method": "hilbert", "l": 3}, 200, "8 of 12"),
-    "mondrian, k = 5": ({"method": "mondrian", "k": 5}, 200, "-"),
-    "bsgi, l = 3": ({"method": "bsgi", "l": 3}, 200, "-"),
-    "best, k = 5": ({**BEST, "k": 5}, 200, "12 of 12"),
+PEOPLE, CONTROL = 4000, 1000
+METHODS = ("best", "butterfly", "bsgi", "hilbert", "idistance", "topdown", "mondrian", "blind",
+           "cover", "tp+", "tp", "tds", "incognito", "attributes")  # fmt: skip
+"""All that release rows of one table; `union` is `hilbert` where there is one reader."""
+PROMISED: dict[str, dict[str, Any]] = {
+    **{f"k = {k}": {"k": k} for k in (5, 10, 50)},
+    "l = 3": {"l": 3},
 }
-"""What is asked, runs of the attacker for every age, and how many he pinned without a seed."""
-HEADING = (
-    "| release | runs an age | pinned | before | by whole release | by class, replayed | "
-    "release alone | tight interval | guessing |"
-)
+LOSING: dict[str, dict[str, Any]] = {
+    **{f"loss {loss}": {"max_loss": loss} for loss in (0.1, 0.2)},
+    "loss 0.1 by l": {"max_loss": 0.1, "search": "l"},
+}
+ASKED = {**PROMISED, **LOSING}
+SENSITIVE = {"Adult": "occupation", "ACS": "OccGroup", "census": "occupation"}
+READING = {"knows all": "linking", "fits a class": "membership", "ends of intervals": "ends"}
+GUESSES: dict[str, Callable[[Secret], Found | Skipped]] = {
+    "majority": majority,
+    "learnt": learnt,
+    "boosted": partial(boosted, left_out=False),
+}
+Row = dict[str, Any]
 
 
-def anatomy(found: dict[str, Any]) -> None:
-    print("\n## Anatomy, l = 3, 3,000 records: right sensitive values (promise: 33.3%)\n")
-    print("| attacker | right | 95% |\n|---|---|---|")
-    for name, how in {
-        "the seed is known (control)": {"seed": 0, "known": True},
-        "knows the rows' order, replays with seed 0": {"seed": None},
-        "guesses 'sorted by age', replays with seed 0": {"seed": None, "sort": "age"},
-    }.items():
-        seed = secrets.randbits(127) if how["seed"] is None else 0
-        sort, known = how.get("sort"), bool(how.get("known"))
-        seeds = [seed] if known else range(seed, seed + REPEATS)
-        runs = [anatomy_guesses(3000, 3, each, sort=sort, known=known) for each in seeds]
-        right, of = (sum(numbers) for numbers in zip(*runs, strict=True))
-        low, high = wilson(right, of)
-        print(f"| {name} | {right / of:.1%} | {low:.1%} to {high:.1%} |", flush=True)
-        found[f"anatomy: {name}"] = {"right": right, "of": of, "wilson": [low, high]}
+def people(name: str) -> tuple[pa.Table, pa.Table, dict[str, Any]] | None:
+    """People to release, people who are not in the release, and the roles of columns."""
+    source = {"Adult": adult, "ACS": acs, "census": lambda: census(PEOPLE + CONTROL)}[name]()
+    if source is None:
+        return None
+    table, roles = source
+    rows = np.random.default_rng(0).permutation(table.num_rows)[: PEOPLE + CONTROL]
+    roles = {**roles_for({"l": 3}, roles), "sensitive": SENSITIVE[name]}
+    return table.take(pa.array(rows[:PEOPLE])), table.take(pa.array(rows[PEOPLE:])), roles
 
 
-def dropped(found: dict[str, Any]) -> None:
-    """The age of the one person who was dropped, solved from a loss; and from the k it allowed."""
-    print(f"\n## One dropped person, {RUNS} tables of 60 and one of 100 to 999 years\n")
-    print("| solved from | right | 95% |\n|---|---|---|")
-    right = {"the exact loss (private; control)": 0, "the public loss": 0}
-    levels: dict[str, set[int]] = {}
-    for number in range(RUNS):
-        draw = np.random.default_rng(number)
-        ages, age = draw.integers(20, 60, 60).tolist(), int(draw.integers(100, 1000))
-        release = _of_ages([*ages, age], k=5)
-        exact, public = release.record["loss"]["ncp"]["age"], release.manifest["loss"]["ncp"]["age"]
-        for name, told in zip(right, (exact, public), strict=True):
-            right[name] += _ages_that_fit(told, release) == [age]
-        if number < 5:
-            tried = [_of_ages([*ages, each], max_loss=0.1) for each in range(150, 1000, 50)]
-            levels[str(number)] = {each.manifest["method"]["budget"]["k"] for each in tried}
-    for name, count in right.items():
-        low, high = wilson(count, RUNS)
-        print(f"| {name} | {count} of {RUNS} | {low:.1%} to {high:.1%} |")
-        found[f"dropped: {name}"] = {"right": count, "of": RUNS, "wilson": [low, high]}
-    most = max(map(len, levels.values()))
-    print(f"\nwith max_loss, 17 ages, five tables: at most {most} different k for one table")
-    found["dropped: k within max_loss"] = {"ages": 17, "tables": 5, "different": most}
+def tried(
+    name: str, asked: str, method: str, scene: tuple[pa.Table, pa.Table, dict[str, Any]]
+) -> Row:
+    """What all attacks get of one release; why there is none, where there is none."""
+    table, control, roles = scene
+    settings = {**roles, **ASKED[asked], "method": method, "rest": "drop"}
+    settings |= {"effort": "instant", "bound": False} if method == "best" else {}
+    row: Row = {"data": name, "asked": asked, "method": method}
+    try:
+        release = shoal.anonymize(table, **settings, seed=1)
+        found = by_reading(release, table, control)
+    except ShoalError as error:
+        return {**row, "refused": f"{type(error).__name__}: {error}".partition("\n")[0]}
+    assert release.loss is not None
+    row |= {"loss": release.loss.gcp, "level": _level(release), **found}
+    if asked in LOSING:
+        return row
+    try:
+        again = shoal.anonymize(table, **settings, seed=2)
+        both = attack(release, table, others=[again], attacks=["composition"])
+        row["composition"] = {one.about.split()[0]: _rates(one) for one in both.found}
+    except ShoalError as error:
+        row["composition"] = {"refused": str(error)}
+    return row
 
 
-def _of_ages(ages: list[int], **asked: Any) -> shoal.Release:
-    settings: dict[str, Any] = {"qi": "age", "method": "hilbert", "max_suppressed": "2%", **asked}
-    release = shoal.anonymize(pa.table({"age": ages}), **settings, seed=1)
-    assert release.suppressed is not None
-    assert release.suppressed.records == 1
-    return release
+def _level(release: shoal.Release) -> int | None:
+    """The k or l that a budget of loss allowed."""
+    budget = release.manifest["method"].get("budget") or {}
+    return budget.get("k") or budget.get("l")
 
 
-def _ages_that_fit(told: float, release: shoal.Release) -> list[int]:
-    """Ages of the dropped person with which the loss would be what was told."""
-    cells = [str(cell).strip("[]").split(",") for cell in release.table["age"].to_pylist()]
-    low, high = (np.array([float(cell[end]) for cell in cells]) for end in (0, -1))
-    lost, everybody = float((high - low).sum()), len(cells) + 1
-    ncp = {age: (lost / (age - low.min()) + 1) / everybody for age in range(100, 1000)}
-    return [age for age, value in ncp.items() if abs(value - told) <= 1e-9]
+def by_reading(release: shoal.Release, table: pa.Table, control: pa.Table) -> Row:
+    """Rates of the attacks, with what each gets of people who are not in the release.
+
+    The classifier is not tried without the target as well: a control says more.
+    """
+    attacks = ("linking", "membership", "downcoding")
+    row: Row = {}
+    for one in attack(release, table, control, attacks=attacks).found:
+        if (name := READING.get(one.about)) is not None:
+            row[name] = _rates(one)
+    for secret in secrets_of(scene_of(release, table, control, Policy.parse())):
+        for name, guesses in GUESSES.items():
+            if isinstance(one := guesses(secret), Found):
+                row[name] = _rates(one)
+    return row
 
 
-def codes(found: dict[str, Any]) -> None:
-    """Which of fifteen rare codes of a public tree occur: all their sets, by the tree's hash."""
-    rare = [f"R{number:02}" for number in range(15)]
-    tree = {"common": [f"C{number:02}" for number in range(8)], "rare": rare}
-    there = rare[::2]
-    release = shoal.anonymize(
-        pa.table({"code": [*tree["common"] * 5, *there]}), qi="code", k=4, method="hilbert",
-        hierarchy={"code": {"tree": tree}},
-    )  # fmt: skip
-    public, whole = json.dumps(release.manifest), shoal.Hierarchy.from_tree(tree, "*", "tree")
-    sets = (
-        [*tree["common"], *(code for at, code in enumerate(rare) if chosen >> at & 1)]
-        for chosen in range(1 << len(rare))
-    )
-    confirmed = sum(whole.restrict(each, "code").digest() in public for each in sets)
-    print(f"\nrare codes: of {1 << len(rare):,} sets {confirmed} are confirmed by the manifest")
-    found["codes: sets confirmed"] = {"right": confirmed, "of": 1 << len(rare)}
+def _rates(found: Any) -> dict[str, Any]:
+    control = None if found.control is None else found.control.share
+    return {"main": found.main.share, "control": control, "guessing": found.baseline,
+            "wilson": list(found.main.interval)}  # fmt: skip
 
 
-def _rate(right: float, of: int) -> str:
-    low, high = wilson(right, of)
-    return f"{right / of:.2f} ({low:.2f} to {high:.2f})"
+def guess(row: Row) -> Row:
+    """The inference that gets most beyond what it gets of outsiders."""
+    found: Row = max((row[name] for name in GUESSES if name in row), key=beyond)
+    return found
 
 
-def replay(found: dict[str, Any], chosen: list[str]) -> None:
-    print(f"\n## All but one person's age is known, census({RECORDS}), {TARGETS} targets\n")
-    print(HEADING)
-    print("|---" * HEADING.count(" | ") + "|---|")
-    people = shoal.datasets.census(RECORDS).select([*ROLES["qi"], ROLES["sensitive"]])
-    for name, (asked, runs, before) in CASES.items():
-        if chosen and name not in chosen:
-            continue
-        attacked = Replay(people, Policy.parse(**ROLES, **asked))
-        verdicts: list[Verdict] = []
-        for target in np.random.default_rng(7).permutation(RECORDS).tolist():
-            verdict = attack(attacked, target, secrets.randbits(128), range(runs))
-            verdicts += [] if verdict is None else [verdict]
-            if len(verdicts) == TARGETS:
-                break
-        of = len(verdicts)
-        rates = {key: sum(getattr(v, key) for v in verdicts) for key in Verdict._fields}
-        row = [_rate(rates[key], of) for key in ("exact", "scored", "filled", "tight", "guess")]
-        pinned = f"{rates['pinned']} of {of}"
-        print(f"| {name} | {runs} | {pinned} | {before} | {' | '.join(row)} |", flush=True)
-        intervals = {
-            f"{key}_wilson": wilson(rates[key], of) for key in ("scored", "filled", "tight")
-        }
-        found[f"replay: {name}"] = {**rates, "of": of, "runs": runs, **intervals}
-        _save(found)
+def beyond(rates: Row) -> float:
+    return max(0.0, float(rates["main"] - rates["control"]))
+
+
+def names(row: Row) -> tuple[str, str, str]:
+    return row["data"], row["asked"], row["method"]
+
+
+def rows_of(file: str, name: str) -> list[Row]:
+    """What is known of earlier pieces."""
+    path = RESULTS / f"{file}.json"
+    known = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    rows: list[Row] = known.get(name, [])
+    return rows
+
+
+def by_promise(rows: list[Row]) -> None:
+    table = Table("attacks", "Attack by method", [
+        "data, promise", "method", "loss", "linking", "inference", "of outsiders", "beyond them",
+        "interval ends", "membership", "two releases",
+    ])  # fmt: skip
+    for row in rows:
+        if row["asked"] in PROMISED and "loss" in row:
+            worst, joined = guess(row), row["composition"].get("among")
+            table.add(
+                f"{row['data']}, {row['asked']}", row["method"], f"{row['loss']:.3f}",
+                f"{row['linking']['main']:.2%}", f"{worst['main']:.1%}",
+                f"{worst['control']:.1%}", f"{beyond(worst):.1%}",
+                f"{row['ends']['main']:.0%}" if "ends" in row else "-",
+                f"{row['membership']['main']:.1%}", f"{joined['main']:.0%}" if joined else "-",
+            )  # fmt: skip
+    table.show()
+
+
+def at_equal_loss(rows: list[Row]) -> None:
+    """Largest k and what is linked, and largest l and what is inferred, within equal loss.
+
+    A method's place is one more than the number of methods that withstand better; behind all
+    of them where it releases nothing within that loss. Methods stand in the order of the mean.
+    """
+    by = {names(row): row for row in rows if "loss" in row}
+    cases = [(data, asked) for data in SENSITIVE for asked in LOSING]
+    places = {method: [_place(by, case, method) for case in cases] for method in METHODS}
+    order = sorted(METHODS, key=lambda method: float(np.mean(places[method])))
+    for data in SENSITIVE:
+        table = Table("attacks", f"At equal loss, {data}", ["method", *LOSING])
+        for method in order:
+            table.add(method, *(_within(by.get((data, asked, method))) for asked in LOSING))
+        table.show()
+    table = Table("attacks", "Places at equal loss", ["method", *SENSITIVE, "mean place"])
+    for method in order:
+        each = np.reshape(places[method], (len(SENSITIVE), len(LOSING)))
+        means = [f"{mean:.1f}" for mean in each.mean(axis=1)]
+        table.add(method, *means, f"{each.mean():.1f}")
+    table.show()
+
+
+def _place(by: dict[tuple[str, str, str], Row], case: tuple[str, str], method: str) -> int:
+    got = {m: withstood(by[(*case, m)]) for m in METHODS if (*case, m) in by}
+    if method not in got:
+        return 1 + len(got)
+    return 1 + sum(other < got[method] for other in got.values())
+
+
+def withstood(row: Row) -> float:
+    """What counts at equal loss: linking where k was searched, inference where l was."""
+    return beyond(guess(row)) if row["asked"].endswith("by l") else float(row["linking"]["main"])
+
+
+def _within(row: Row | None) -> str:
+    if row is None:
+        return "-"
+    name = "l" if row["asked"].endswith("by l") else "k"
+    return f"{name} = {row['level']}: {withstood(row):.2%}"
 
 
 def main() -> None:
-    warnings.simplefilter("ignore", ShoalWarning)
-    chosen = [name for name in sys.argv[1:] if name in CASES]
-    found: dict[str, Any] = {}
-    short = "--dropped" in sys.argv
-    if chosen or short:  # the others stay as they are
-        found = json.loads(RESULTS.read_text(encoding="utf-8"))
-    else:
-        anatomy(found)
-    if not chosen:
-        dropped(found)
-        codes(found)
-        _save(found)
-    if not short:
-        replay(found, chosen)
-
-
-def _save(found: dict[str, Any]) -> None:
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    warnings.simplefilter("ignore")
+    named = sys.argv[1:] if sys.argv[0].endswith("attacks.py") else []
+    done = {names(row): row for row in rows_of("attacks", "releases")}
+    for name in SENSITIVE:
+        if set(named) & set(SENSITIVE) and name not in named:
+            continue
+        scene = people(name)
+        for asked in ASKED if scene is not None else ():
+            for method in METHODS:
+                if (set(named) & set(ASKED) and asked not in named) or (
+                    set(named) & set(METHODS) and method not in named
+                ):
+                    continue
+                assert scene is not None
+                row = tried(name, asked, method, scene)
+                done[names(row)] = row
+                print(f"  {row}", file=sys.stderr, flush=True)
+                keep("attacks", {"releases": list(done.values())})
+    order = [(d, a, m) for d in SENSITIVE for a in ASKED for m in METHODS]
+    rows = [done[key] for key in order if key in done]
+    keep("attacks", {"releases": rows})
+    by_promise(rows)
+    at_equal_loss(rows)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,8 @@ import pyarrow.parquet as pq
 import shoal
 from benchmarks.data import CENSUS_QI, acs, census
 from benchmarks.keeping import Table
+from benchmarks.on_spark import on_spark
+from benchmarks.spark_cluster import missing
 from shoal.engines.ranges.which import DISTANT
 from shoal.io.write import decoded
 from shoal.methods.best.method import Best
@@ -217,7 +219,7 @@ def little_memory(folder: Path) -> None:
 def main() -> None:
     warnings.simplefilter("ignore")
     millions = int(sys.argv[sys.argv.index("--rows") + 1]) if "--rows" in sys.argv else 10
-    parts = ("sort", "bytes", "ranges", "memory", "little")
+    parts = ("sort", "bytes", "ranges", "memory", "little", "spark")
     only = [part for part in parts if f"--{part}" in sys.argv]
     print("\n## Larger than memory\n")
     with tempfile.TemporaryDirectory() as folder:
@@ -231,3 +233,8 @@ def main() -> None:
             little_memory(Path(folder))
         if not only or "sort" in only:
             against_duckdb(Path(folder), millions)
+        if (not only or "spark" in only) and not missing():
+            on_spark(
+                Path(folder), millions, "--kill" in sys.argv, make_files, command, measured,
+                independent,
+            )  # fmt: skip

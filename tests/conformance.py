@@ -103,7 +103,7 @@ NO_PERSONS = Refusal(
 )
 TOO_WIDE_A_LINE = Refusal(
     r"option narrow: with different sensitive values, expected at most",
-    lambda case: bool({"l", "alpha"} & set(case.asked)),
+    lambda case: bool({"l", "m", "alpha"} & set(case.asked)),
     sure=False,
 )
 NO_SUCH_REFINER = Refusal(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pyarrow as pa
 
 TOWNS = ["Aachen", "Bonn", "Celle", "Düren, Rhein", 'E"ssen', "Fulda", "Gera", "Hamm"]
@@ -28,3 +29,15 @@ def people(n: int = 600, seed: int = 1, diseases: int = 12) -> pa.Table:
             "note": [rng.choice([None, 0.5, 1.5, 2.5, float("nan")]) for _ in range(n)],
         }
     )
+
+
+def crowded(n: int = 700, seed: int = 3) -> pa.Table:
+    """People of whom, along the ages, some stretches have far more than a quarter flu."""
+    table = people(n, seed)
+    ages = table.column("age").to_pylist()
+    rng = np.random.default_rng(seed)
+    sick = [
+        "flu" if rng.random() < (0.42 if (age or 0) > 38 else 0.05) else f"d{rng.integers(9)}"
+        for age in ages
+    ]
+    return table.set_column(4, "disease", pa.array(sick))

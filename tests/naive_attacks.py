@@ -82,3 +82,12 @@ def within(box, person):
         value in cell if isinstance(cell, frozenset) else cell[0] <= value <= cell[1]
         for cell, value in zip(box, person, strict=True)
     )
+
+
+def cell(text):
+    """A released interval of whole numbers as its ends, anything else as a set."""
+    text = str(text)
+    if text.startswith("{"):
+        return frozenset(text.strip("{}").split(","))
+    ends = text.strip("[]").split(",")
+    return (int(ends[0]), int(ends[-1])) if ends[0].isdigit() else frozenset([text])

@@ -264,3 +264,74 @@ def answer(
         upper += True in outcomes
         lower += outcomes == {True}
     return expected, lower, upper
+
+
+# Sums, averages and quantiles: every world, one by one
+
+
+def worlds(
+    rows: Sequence[dict[str, Any]],
+    condition: Condition,
+    column: str,
+    specs: dict[str, Spec],
+) -> Iterator[list[float]]:
+    """The numbers that count in each world that a query could tell apart."""
+    names = list(dict.fromkeys([*columns(condition), column]))
+    texts = {name: [row[name] for row in rows] for name in names}
+    options: list[list[float | None]] = []
+    for row in rows:
+        covers = [
+            covered(row[name], texts[name], specs[name], constants(condition, name))
+            for name in names
+        ]
+        found: dict[float | None, None] = {}
+        for values in product(
+            *([v for v, w in weighted if w] + extra for weighted, extra in covers)
+        ):
+            record = dict(zip(names, values, strict=True))
+            counts = holds(condition, record, specs) is True and record[column] is not None
+            found[record[column] if counts else None] = None
+        options.append(list(found))
+    for world in product(*options):
+        yield [value for value in world if value is not None]
+
+
+def expected_numbers(
+    rows: Sequence[dict[str, Any]],
+    condition: Condition,
+    column: str,
+    specs: dict[str, Spec],
+) -> Weighted:
+    """Numbers, each with how many records are expected to count with it."""
+    names = list(dict.fromkeys([*columns(condition), column]))
+    texts = {name: [row[name] for row in rows] for name in names}
+    found: Weighted = []
+    for row in rows:
+        covers = [
+            covered(row[name], texts[name], specs[name], constants(condition, name))[0]
+            for name in names
+        ]
+        for combination in product(*covers):
+            record = {n: value for n, (value, _) in zip(names, combination, strict=True)}
+            weight = 1.0
+            for _, share in combination:
+                weight *= share
+            if holds(condition, record, specs) is True and record[column] is not None:
+                found.append((record[column], weight))
+    return [(value, weight) for value, weight in found if weight > 0]
+
+
+def aggregate(function: str, values: Sequence[float], share: float = 0.5) -> float:
+    """As SQL has it, of at least one number."""
+    if function == "sum":
+        return sum(values)
+    if function == "avg":
+        return sum(values) / len(values)
+    ordered = sorted(values)
+    if function == "quantile_disc":
+        needed = share * len(ordered)
+        return next(value for i, value in enumerate(ordered) if i + 1 >= needed)
+    place = share * (len(ordered) - 1)
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (place - below) * (ordered[above] - ordered[below])

@@ -11,6 +11,7 @@ import hmac
 import json
 import zlib
 from base64 import b64decode
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +33,7 @@ def numbers(text):
 def persons_of(paths, names):
     """Of each release: the person of each row (None: counterfeit) and its group."""
     key = bytes.fromhex(part_of(paths[0])["key"])
-    by_hash = {hmac.new(key, n.encode(), "sha256").digest()[:16]: n for n in names}
+    by_hash = {hmac.new(key, n.casefold().encode(), "sha256").digest()[:16]: n for n in names}
     known, found = [], []
     for path in paths:
         part = part_of(path)
@@ -153,3 +154,52 @@ def overlapping(first, second, qi, sensitive):
 
     one, two = classes(first), classes(second)
     return [set(one[a]) & set(two[b]) for a in one for b in two if meet(a, b)]
+
+
+def possible_values(paths, names, qi, sensitive):
+    """Of each person, the values that he has in some world that the releases leave possible.
+
+    By counting all worlds: for whoever knows who is in which class of which release, and how
+    many of its records are counterfeits.
+    """
+    classes = []
+    for path, (people, _) in zip(paths, persons_of(paths, names), strict=True):
+        found = {}
+        for row, who in zip(rows_of(path), people, strict=True):
+            members, values = found.setdefault(tuple(row[a] for a in qi), ([], []))
+            values.append(row[sensitive])
+            members += [who] if who is not None else []
+        classes += found.values()
+    everybody = sorted({who for members, _ in classes for who in members})
+    domain = sorted({value for _, values in classes for value in values})
+    left, world = {who: set() for who in everybody}, {}
+
+    def fits(who, value):
+        return all(
+            sum(world.get(other) == value for other in members) <= values.count(value)
+            for members, values in classes
+            if who in members
+        )
+
+    def place(index):
+        if index == len(everybody):
+            for who, value in world.items():
+                left[who].add(value)
+            return
+        who = everybody[index]
+        for value in domain:
+            world[who] = value
+            if fits(who, value):
+                place(index + 1)
+            del world[who]
+
+    place(0)
+    return left
+
+
+def best_exchange(lost, places, rows):
+    """The least loss with which records of one value can be dealt out to places, by all ways."""
+    return min(
+        sum(lost(place, row) for place, row in zip(places, order, strict=True))
+        for order in permutations(rows)
+    )

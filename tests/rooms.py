@@ -21,19 +21,21 @@ LAYERS: list[dict[str, str]] = [
     {"studio": "the same in a browser, on one's own machine"},
     {"report": "what a release promises, risks and loses, as a page; charts"},
     {
+        "sklearn": "steps of a scikit-learn Pipeline",
         "explore": "for those who choose: what is in a table, which hierarchy, which method",
         "attacks": "what attackers get, beside guessing and a control",
         "risks": "how likely somebody is picked out, before and after",
     },
     {
         "pipeline": "anonymize(): the flow on one screen",
+        "spark": "anonymize() of data frames of a cluster",
         "rehearsal": "what a run would do",
         "recipient": "counts in a release, with bounds",
         "joining": "what several releases give away together",
         "series": "releases of a table that changes, safe together",
     },
     {
-        "engines": "where the work is done: in memory, in files, in ranges of records",
+        "engines": "where the work is done: in memory, in files, in a cluster",
         "release": "a finished release: table, loss, proof",
         "summary": "a release in words",
         "panel": "a release on a panel of a notebook",

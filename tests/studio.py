@@ -15,6 +15,8 @@ from typing import Any
 
 import shoal
 from browser import FLAGS, need_browser
+from shoal.report.risks import THRESHOLDS
+from shoal.studio.texts import all_texts
 
 PORT = 4711
 SOURCE = Path(shoal.__file__).resolve().parents[1]
@@ -158,10 +160,29 @@ head of its row or column or table, or named by `data-means`. Values of the tabl
 and pictures (which have a text of their own) are apart."""
 
 
+def _texts(part: Any) -> Iterator[str]:
+    if isinstance(part, str):
+        yield part
+    else:
+        for one in part.values():
+            yield from _texts(one)
+
+
+SENTENCE = 6
+"""So many words say themselves what they count."""
+_LABELS = [
+    *_texts(all_texts()),
+    *(limit.why for limit in THRESHOLDS),
+    *map("Reader {}".format, "1234"),
+]
+"""Texts that name or explain a field themselves."""
+
+
 def unexplained(page: Any) -> list[str]:
     """Numbers of a page without a meaning nearby."""
     found: list[str] = page.evaluate(UNEXPLAINED)
-    return found
+    short = [one for one in found if len(one.split()) < SENTENCE]
+    return [one for one in short if not any(said.startswith(one) for said in _LABELS)]
 
 
 def stayed_home(asked: list[str], port: int) -> bool:

@@ -106,7 +106,7 @@ def test_no_quasi_identifier(tmp_path: Path, table: Path, out: Path) -> None:
         (("-c", 2), "l"),
         (("-l", 2, "--l-reading", "recursive"), "c"),
         (("-l", 2, "-c", 2), "recursive"),
-        ((), "at least one of k, l, t"),
+        ((), "at least one of k, l, m, t"),
     ],
 )
 def test_parameter_out_of_range(

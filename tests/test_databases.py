@@ -592,3 +592,31 @@ def cell_of(cell):
         cell == "" or cell != cell.strip() or set(cell) & set(',"\n')
     )
     return ('"' + text.replace('"', '""') + '"' if quote else text).encode()
+
+
+def test_recipients_ask_a_database_as_a_file(url, people, here):
+    place = url("release")
+    shoal.anonymize(people, **ASKED, seed=1).write(place)
+    path = shoal.anonymize(people, **ASKED, seed=1).write("release.csv")
+    sql = "SELECT avg(age) FROM r WHERE gender = 'Female'"
+    assert shoal.query(place, sql).to_dict() == shoal.query(path, sql).to_dict()
+    assert cells(shoal.expand(place, "bounds")) == cells(shoal.expand(path, "bounds"))
+    told = run("query", place, sql)
+    assert told.code == 0, told
+    plain = url("plain")
+    assert run("expand", place, "-o", plain, "--as", "midpoint").code == 0
+    assert read_database(address_of(plain)).num_rows == 600
+    assert "there is a table of that name" in run("expand", place, "-o", plain).err
+    risk = run("risk", place, "--json")
+    assert risk.code == 0, risk
+    report = run("report", place, "--format", "md", "-o", "-")
+    assert "Every promise holds" in report.out
+    assert PASSWORD not in told.out + told.err + report.out + report.err
+
+
+def test_a_second_table_is_found_in_the_database(url, people, here):
+    release = shoal.anonymize(people, qi=QI, sensitive="occupation", rest="drop", l=2, seed=1,
+                              method="anatomy")  # fmt: skip
+    release.write(url("release"))
+    drawn = shoal.expand(url("release"), "samples", samples=1, seed=1)
+    assert sorted(drawn["occupation"].to_pylist()) == sorted(people["occupation"].to_pylist())

@@ -402,22 +402,30 @@ def test_the_manifest_does_not_tell_where_the_work_was_done(tmp_path):
 
 
 LIMITED = """
-import resource, sys
+import resource, sys, threading, time
 from pathlib import Path
 from shoal.cli import run
 limit = int(sys.argv.pop(1))
 resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+own = [0]
+def watch():
+    while True:
+        status = Path("/proc/self/status").read_text()
+        own.append(max(own.pop(), int(status.split("RssAnon:")[1].split()[0])))
+        time.sleep(0.005)
+threading.Thread(target=watch, daemon=True).start()
 try:
     run()
 finally:
-    print(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
+    print(own[0])
 """
 
 
 def peak_of(arguments: list[str], limit: int) -> int:
-    """Run a command whose data may take so many bytes; gives the peak of its memory.
+    """Run a command whose data may take so many bytes; gives the peak of memory of its own.
 
-    The process says it itself: what `wait4` tells begins with the memory of who started it.
+    Pages of libraries are not counted: how many of them are in memory is up to the system
+    (from 130 to 270 MB of the same ones were seen), which drops them when it wants room.
     """
     whole = [sys.executable, "-c", LIMITED, str(limit), *arguments]
     done = subprocess.run(whole, capture_output=True, text=True, check=False)
@@ -453,7 +461,7 @@ def test_a_run_keeps_within_its_memory(records, ending, tmp_path, compiled):
     write_table(decoded(shoal.datasets.census(records)), source)
     arguments = within_400_megabytes(source, tmp_path / f"out.{ending}")
     peak = peak_of(arguments, limit=1_000_000_000)  # addresses, of which some are never touched
-    assert peak < 400_000_000  # of which the program alone takes 220
+    assert peak < 270_000_000  # and 130 at least are libraries
     assert shoal.verify(tmp_path / f"out.{ending}").ok
 
 

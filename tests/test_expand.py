@@ -202,6 +202,34 @@ def test_what_cannot_be_told_is_refused(tmp_path: Any) -> None:
         shoal.expand(labels.write(tmp_path / "r.csv"))
 
 
+def test_the_sensitive_column_of_two_tables_comes_back(tmp_path: Any) -> None:
+    release = shoal.anonymize(
+        shoal.datasets.census(300), qi=["age", "gender"], sensitive="occupation", l=3,
+        method="anatomy", rest="drop", seed=1,
+    )  # fmt: skip
+    path = release.write(tmp_path / "r.csv")
+    groups = release.table["group"].to_pylist()
+    of_group: dict[Any, list[str]] = {}
+    for row in release.sensitive_table.to_pylist():
+        of_group.setdefault(row["group"], []).extend([row["occupation"]] * row["count"])
+    samples = shoal.expand(path, "samples", samples=2, seed=1)
+    assert samples.column_names == ["age", "gender", "occupation", "_sample"]
+    for number in (1, 2):
+        drawn: dict[Any, list[str]] = {}
+        own = samples.filter(pa.array(samples["_sample"].to_numpy() == number))
+        for group, value in zip(groups, own["occupation"].to_pylist(), strict=True):
+            drawn.setdefault(group, []).append(value)
+        assert {g: sorted(v) for g, v in drawn.items()} == {
+            g: sorted(v) for g, v in of_group.items()
+        }
+    shares = shoal.expand(release, "shares")
+    named = [name for name in shares.column_names if name.startswith("occupation=")]
+    assert np.sum([shares[name].to_numpy() for name in named], axis=0) == pytest.approx(1)
+    totals = {name: float(np.sum(shares[name].to_numpy())) for name in named}
+    whole = [value for own in of_group.values() for value in own]
+    assert totals == pytest.approx({f"occupation={v}": float(whole.count(v)) for v in set(whole)})
+
+
 # --- pooled estimates
 
 

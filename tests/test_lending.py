@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import shoal
-from engine_tables import ROLES, people
+from engine_tables import ROLES, crowded, people
 from shoal.encoding.encode import encode
 from shoal.engines.ranges.lending import cap_of, lent_between, loans_of
 from shoal.io import batches
@@ -116,18 +116,6 @@ def test_records_are_lent_where_sizes_and_a_cap_are_all_that_is_asked(asked, exp
 def short_ranges(monkeypatch):
     for method, records in ((Hilbert, 90), (BSGI, 110), (Best, 130)):
         monkeypatch.setattr(method, "by_range", records)
-
-
-def crowded(n: int = 700, seed: int = 3) -> pa.Table:
-    """People of whom, along the ages, some stretches have far more than a quarter flu."""
-    table = people(n, seed)
-    ages = table.column("age").to_pylist()
-    rng = np.random.default_rng(seed)
-    sick = [
-        "flu" if rng.random() < (0.42 if (age or 0) > 38 else 0.05) else f"d{rng.integers(9)}"
-        for age in ages
-    ]
-    return table.set_column(4, "disease", pa.array(sick))
 
 
 def released(source, out, **asked):

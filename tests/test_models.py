@@ -484,6 +484,7 @@ def test_registry():
         "entropy-l",
         "recursive-l",
         "unique-l",
+        "m-invariance",
         "(alpha,k)",
         "t-closeness",
         "beta-likeness",
@@ -494,7 +495,7 @@ def test_registry():
     for name, model in MODELS.items():
         assert model.name == name
         assert model.summary and len(model.summary) < 80
-        assert model.option in {"k", "l", "t", "alpha", "beta", "delta", "e"}
+        assert model.option in {"k", "l", "m", "t", "alpha", "beta", "delta", "e"}
     readings = [model.reading for model in MODELS.values() if model.option == "l"]
     assert readings == list(READINGS) == ["frequency", "distinct", "entropy", "recursive", "unique"]
 
@@ -505,8 +506,8 @@ def test_settings_ask_for_every_model_and_are_options_and_policy_fields():
     fields = list(Policy.model_fields)
     first = fields.index("k")
     assert tuple(fields[first : first + len(MODEL_SETTINGS)]) == MODEL_SETTINGS
-    with pytest.raises(TypeError, match="unexpected settings m"):
-        build_models(k=2, m=3)
+    with pytest.raises(TypeError, match="unexpected settings z"):
+        build_models(k=2, z=3)
 
 
 @given(EVERY_MODEL)
@@ -584,7 +585,10 @@ def test_as_people_write_it(model, text):
             {"l": 2, "l_reading": "best"},
             "l_reading: expected one of frequency, distinct, entropy, recursive, unique; got best",
         ),
-        ({}, "no privacy model: give at least one of k, l, t, beta, delta, alpha and k, e and k"),
+        (
+            {},
+            "no privacy model: give at least one of k, l, m, t, beta, delta, alpha and k, e and k",
+        ),
     ],
 )
 def test_build_models_refuses(options, message):

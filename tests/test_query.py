@@ -445,10 +445,9 @@ def test_a_column_alone_is_no_condition():
         ("SELECT count(*) FORM t", "syntax error"),
         ("DELETE FROM t", "SELECT"),
         ("SELECT 1; SELECT 2", "more than one statement"),
-        ("SELECT sum(age) FROM t", r"sum\(\) in SELECT"),
-        ("SELECT count(age) FROM t", r"count\(\) in SELECT"),
-        ("SELECT count(DISTINCT age) FROM t", r"count\(\) in SELECT"),
-        ("SELECT count(*) FILTER (WHERE age = 1) FROM t", r"in SELECT"),
+        ("SELECT max(age) FROM t", r"max\(\) in SELECT"),
+        ("SELECT count(DISTINCT age) FROM t", r"count\(\) with FILTER or DISTINCT"),
+        ("SELECT count(*) FILTER (WHERE age = 1) FROM t", r"count\(\*\) with FILTER"),
         ("SELECT count(*), count(*) FROM t", "exactly one count"),
         ("SELECT * FROM t", "STAR in SELECT"),
         ("SELECT sex FROM t", "exactly one count"),
@@ -630,9 +629,9 @@ def test_command(tmp_path):
 
 def test_command_says_what_is_wrong_in_one_line(tmp_path):
     path = released().write(tmp_path / "r.csv")
-    done = command("query", path, "SELECT avg(age) FROM release")
+    done = command("query", path, "SELECT max(age) FROM release")
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("shoal: query: avg() in SELECT is not supported; supported: ")
+    assert done.err.startswith("shoal: query: max() in SELECT is not supported; supported: ")
     assert len(done.err.splitlines()) == 1
 
 

@@ -17,7 +17,8 @@ import duckdb
 import openpyxl
 import polars
 import pyarrow as pa
-import pyarrow.parquet
+import pyarrow.csv
+import pyarrow.parquet as pq
 import pyreadstat
 import pytest
 from hypothesis import given
@@ -31,7 +32,7 @@ from shoal.io.frames import to_arrow
 from shoal.io.read import read_table
 from shoal.io.sniffing import ending_of
 from shoal.io.statistics import read_statistics, write_statistics
-from shoal.io.write import write_table
+from shoal.io.write import decoded, write_table
 
 PEOPLE = {
     "age": [20 + n % 50 for n in range(200)],
@@ -363,3 +364,57 @@ def test_formats_of_bytes(here):
     for content, ending in cases.items():
         Path("x").write_bytes(content)
         assert ending_of(Path("x")) == ending
+
+
+# --- folders
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_partitions_of_hive_are_columns(here, engine):
+    table = decoded(shoal.datasets.census(200, seed=1)).select(["age", "gender", "occupation"])
+    table = table.append_column("year", pa.array([2020 + i % 2 for i in range(200)]))
+    pq.write_to_dataset(table, "hive", partition_cols=["gender", "year"])
+    asked = {"qi": ["age", "gender", "year"], "plain": "occupation", "k": 5, "seed": 1,
+             "method": "hilbert", "rest": "drop", "engine": engine}  # fmt: skip
+    shoal.anonymize("hive", **asked, out="hive.parquet")
+    # The same rows in one file make the same release.
+    pq.write_table(table.select(["age", "occupation", "gender", "year"]), "one.parquet")
+    shoal.anonymize("one.parquet", **asked, out="whole.parquet")
+    found, whole = (pq.read_table(p).to_pylist() for p in ("hive.parquet", "whole.parquet"))
+    assert len(found) == 200
+    assert found == whole
+
+
+def test_commands_take_folders_and_patterns(here):
+    table = decoded(shoal.datasets.census(100, seed=1)).select(["age", "gender"])
+    Path("many").mkdir()
+    for name, part in (("a", table.slice(0, 40)), ("b", table.slice(40))):
+        pa.csv.write_csv(part, f"many/{name}.csv")
+    for place in ("many", "many/*.csv"):
+        assert "age" in run("inspect", place).out
+        counted = run("query", place, "SELECT count(*) FROM r", "--qi", "age")
+        assert "100 records" in counted.out
+    pq.write_to_dataset(table, "hive", partition_cols=["gender"])
+    grouped = "SELECT gender, count(*) FROM r GROUP BY 1"
+    assert "of 100 records" in run("query", "hive", grouped).out
+    Path("hive/other").mkdir()
+    Path("hive/other/x.csv").write_text("age\n1\n")  # no partition
+    assert "of 100 records" in run("query", "hive", grouped).out
+    Path("hive/year=1").mkdir()
+    pa.csv.write_csv(table, "hive/year=1/x.csv")
+    assert "do not all name the same columns" in run("query", "hive", grouped).err
+
+
+def test_a_release_comes_by_a_pipe(here):
+    people = shoal.datasets.census(100)
+    path = Path(shoal.anonymize(people, qi=["age", "gender"], k=5, rest="drop",
+                                method="hilbert").write("release.csv"))  # fmt: skip
+    content, manifest = path.read_bytes(), f"{path}.manifest.json"
+    sql = "SELECT count(*) FROM r WHERE age < 30"
+    counted = piped("query", "-", sql, "--manifest", manifest, given=content)
+    assert counted.stdout.decode() == run("query", path, sql).out
+    made = piped("expand", "-", "-o", "-", "--manifest", manifest, given=content)
+    assert made.stdout.splitlines()[0].decode() == "age,gender"
+    told = piped("report", "-", "--manifest", manifest, given=content)
+    assert told.returncode == 2
+    assert b"-o" in told.stderr

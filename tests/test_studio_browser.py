@@ -18,7 +18,7 @@ from shared_data import DATA
 from shoal.cli.demo import _people
 from shoal.io.write import write_table
 from shoal.studio.session import FOLDER
-from studio import children_of, running, stayed_home, surfing, wait_for
+from studio import children_of, running, stayed_home, surfing, unexplained, wait_for
 
 pytestmark = pytest.mark.xdist_group("studio")
 
@@ -39,6 +39,7 @@ def healthy(page, width=1280):
     page.wait_for_function("() => !document.querySelector('.spin')")
     assert axe_faults(page) == []
     assert fits(page, width)
+    assert unexplained(page) == []
 
 
 def onward(page):
@@ -149,7 +150,8 @@ def test_the_whole_way_from_a_file_to_a_verified_release(folder, tmp_path, width
         assert not (folder / FOLDER).exists()
 
 
-def test_by_keyboard_alone(folder):
+def test_by_keyboard_alone(folder, tmp_path):
+    """From the file to the release without a mouse: every step, choices, a run, the download."""
     with running(folder, "people.csv") as studio, surfing() as (page, asked):
         page.goto(studio.address)
         page.wait_for_selector("#preview")
@@ -158,14 +160,21 @@ def test_by_keyboard_alone(folder):
         page.keyboard.press("Enter")
 
         def walk_to(selector):
-            for _ in range(80):
+            """By Tab, from wherever the focus is; round once if need be."""
+            for _ in range(400):
                 if page.evaluate("s => document.activeElement.matches(s)", selector):
+                    assert page.evaluate("document.activeElement.matches(':focus-visible')")
                     return
                 page.keyboard.press("Tab")
             raise AssertionError(f"the keyboard never came to {selector}")
 
-        walk_to(".onward a")
-        page.keyboard.press("Enter")
+        def press(selector, leads_to=""):
+            walk_to(selector)
+            page.keyboard.press("Enter")
+            if leads_to:
+                page.wait_for_url(f"**/{leads_to}")
+
+        press(".onward a", "columns")
         page.wait_for_selector("#unique strong")
         walk_to("select[name=role-2]")
         before = page.inner_text("#unique strong")
@@ -173,10 +182,57 @@ def test_by_keyboard_alone(folder):
         page.wait_for_function(
             "t => document.querySelector('#unique strong').innerText != t", arg=before
         )
-        page.goto(f"{studio.base}/protection")
+        page.wait_for_timeout(1200)  # else "nk" is searched
+        page.keyboard.press("k")  # "Known to others" again
+        page.wait_for_function(
+            "t => document.querySelector('#unique strong').innerText == t", arg=before
+        )
+        page.wait_for_selector(".onward a")
+        press(".onward a", "hierarchies")
+        press(".list a[href$='column=3']", "hierarchies?column=3")
+        press("button[value=suggest]")
+        page.wait_for_selector(".tree li")
+        press(".onward a", "protection")
         page.wait_for_selector("#check .promises")
-        walk_to("button.term")
+        walk_to("#check button.term")
         assert page.locator("button.term:focus [role=tooltip]").is_visible()
+        press("button[value=contract]")
+        page.wait_for_selector("#check >> text=12 or more records")
+        walk_to("#f-l")
+        page.keyboard.press("Control+a")
+        page.keyboard.type("2")
+        page.keyboard.press("Tab")
+        page.wait_for_selector("#check >> text=1/2")
+        page.wait_for_selector(".onward a")
+        press(".onward a", "explore")
+        walk_to("select[name=method]")
+        page.keyboard.type("hil")
+        press("#start button.main")
+        page.wait_for_selector(".run.done", timeout=90_000)
+        press("button[id^=choose-]")
+        page.wait_for_selector("#classes table")
+        walk_to("#live tbody th .term")
+        page.wait_for_selector("details.change summary", timeout=90_000)
+        assert page.evaluate("document.activeElement.matches('#live tbody th .term')"), (
+            "the focus stays where it is while the page is renewed"
+        )
+        press("details.change summary")
+        assert page.locator("details.change[open] table").first.is_visible()
+        walk_to("#search")
+        page.keyboard.type("Female")
+        page.wait_for_selector("#classes table")
+        press(".onward a", "risk")
+        page.wait_for_selector(".report section", timeout=90_000)
+        walk_to(".report th .term")
+        assert page.locator(".report .term:focus [role=tooltip]").is_visible()
+        press(".onward a", "release")
+        page.wait_for_selector(".headline.holds >> text=Verified.")
+        walk_to("a.button[href$='/release']")
+        with page.expect_download() as saved:
+            page.keyboard.press("Enter")
+        saved.value.save_as(tmp_path / "release.csv")
+        assert (tmp_path / "release.csv").stat().st_size > 10_000
+        press("button[data-copy=command]")
         assert stayed_home(asked, studio.port)
 
 

@@ -68,7 +68,7 @@ _HOMES = {
     "series_check": "shoal.series",
     "verify": "shoal.verification.files",
 }
-_MODULES = frozenset({"datasets", "errors"})
+_MODULES = frozenset({"datasets", "errors", "sklearn"})
 
 
 def __getattr__(name: str) -> Any:

@@ -50,6 +50,8 @@ class BoundSteps:
     """Candidates to look at for the box of a record, in turns."""
     rounds: tuple[int, ...] = ()
     """Candidates to look at for the slack of a record, round by round of the dual."""
+    cells: int = 0
+    """Rounds of the dual over cells, where there are not too many."""
     programme: int = 60
     """Steps of the linear programme of stars, where there is one."""
     exact: bool = False
@@ -79,16 +81,22 @@ class Effort:
 EFFORTS: Mapping[str, Effort] = MappingProxyType(
     {
         "instant": Effort(0.4, 4, 4.0, 0.5, BoundSteps()),
-        "fast": Effort(4.0, 12, 40.0, 4.0, BoundSteps((2_000,), programme=300)),
+        "fast": Effort(4.0, 12, 40.0, 2.0, BoundSteps((2_000,), cells=40, programme=300)),
         "normal": Effort(
-            30.0, 60, 400.0, 25.0, BoundSteps((2_000, 20_000), (1_000,) * 3, programme=1_000)
+            30.0, 60, 400.0, 25.0, BoundSteps((2_000, 20_000), (1_000,) * 3, 400, programme=1_000)
         ),
         "max": Effort(
             300.0,
             300,
             4_000.0,
             300.0,
-            BoundSteps((2_000, 20_000), (1_000,) * 3 + (5_000,) * 16, programme=5_000, exact=True),
+            BoundSteps(
+                (2_000, 20_000),
+                (1_000,) * 3 + (5_000,) * 16,
+                cells=4_000,
+                programme=5_000,
+                exact=True,
+            ),
         ),
     }
 )

@@ -38,6 +38,14 @@ TERMS = (
         ("sensitive", "class"),
     ),
     Term(
+        "m",
+        "For tables that are published again and again: everybody is in a group of at least m "
+        "records with different sensitive values, and the set of these values stays the same in "
+        "every release that he is in.",
+        ("m-invariance",),
+        ("l", "sensitive", "class"),
+    ),
+    Term(
         "t",
         "How far the sensitive values of a class may be distributed from those of the whole table, "
         "from 0 (the same) to 1 (anything).",
@@ -310,8 +318,9 @@ TERMS = (
     ),
     Term(
         "engine",
-        "Where the work is done: in memory for tables that fit into it several times, or with "
-        "records in files (duckdb) for larger ones. No release depends on it.",
+        "Where the work is done: in memory for tables that fit into it several times, with "
+        "records in files (duckdb) for larger ones, or in a cluster (spark). No release depends "
+        "on it.",
     ),
     Term(
         "kind",

@@ -9,6 +9,7 @@ from typing import Any
 from shoal.engines import get_engine
 from shoal.engines.base import Engine
 from shoal.engines.choosing import chosen
+from shoal.engines.spark.frames import is_frame
 from shoal.errors import ShoalWarning
 from shoal.io.addresses import Address, Place, address_of, place_of
 from shoal.io.paths import check_targets, manifest_path, record_path
@@ -71,7 +72,8 @@ def anonymize(
         source = place_of(data) if isinstance(data, str | Path | Address) else None
         asked_with = files_asked_with(plan.policy)
         proof = manifest_path(target) if isinstance(target, Path) else None
-        check_targets(source, target, proof, record_path(target), asked_with)
+        folders = plan.policy.engine == "spark" or is_frame(data)
+        check_targets(source, target, proof, record_path(target), asked_with, folders=folders)
     before = None if after is None else Path(after)
     if callable(progress):
         release = carry_out(

@@ -53,7 +53,7 @@ Layout = Literal["cells", "bounds"]
 RecodingName = Literal["generalise", "suppress"]
 SuppressBy = Literal["drop", "star"]
 Twins = Literal["fold", "distinct"]
-EngineName = Literal["auto", "memory", "duckdb"]
+EngineName = Literal["auto", "memory", "duckdb", "spark"]
 
 SEED_BITS = 128
 """Of a seed: what the system draws for a run that is given none."""
@@ -138,13 +138,18 @@ class Policy(ModelSettings, Roles):
     csv_safe: bool = Field(False, description="disarm cells a spreadsheet would run")
 
     engine: EngineName = Field(
-        "auto", description="where the work is done: memory, duckdb; by the size of the table"
+        "auto",
+        description="where the work is done: memory, duckdb, spark; by the size of the table",
     )
     memory: str | None = Field(
         None, description='memory that a run may take: "1GB"; by what the machine has free'
     )
     temp: str | None = Field(
         None, description="folder for what does not fit into memory; beside the release"
+    )
+
+    master: str | None = Field(
+        None, description="Spark's master, for engine spark: local[*], spark://host:7077, yarn"
     )
 
     report: dict[str, str] = Field(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
@@ -48,6 +49,7 @@ from shoal.release_parts import (
 )
 from shoal.summary import in_words
 from shoal.verification.check import Verification, check_release, check_separated
+from shoal.verification.following import refuse_replacing
 from shoal.verification.manifest import manifest_of
 from shoal.verification.record import record_beside, record_of
 
@@ -61,6 +63,7 @@ __all__ = [
     "Release",
     "SeriesPart",
     "Suppression",
+    "dump_claims",
     "files_asked_with",
 ]
 
@@ -264,20 +267,49 @@ class Release:
         if self.series is not None and secret is None:
             raise PolicyError("a series is continued by its record; got keep_record = False")
         self._check_unchanged()
-        files_written = (proof, secret, apart, invented, target)
-        targets = [file for file in files_written if file is not None]
+        with self._series_held(secret, record_beside(target)) as notes:
+            return self._write_files(
+                target, (proof, secret, apart, invented), notes, run, made, progress
+            )
+
+    def _write_files(
+        self,
+        target: Path,
+        beside: tuple[Path, Path | None, Path | None, Path | None],
+        notes: Mapping[Path, str],
+        run: Mapping[str, Any],
+        made: Mapping[str, Any],
+        progress: Callable[[float, float], None] | None,
+    ) -> Path:
+        """Table, manifest, record and what else there is, all or none."""
+        proof, secret, apart, invented = beside
+        targets = [file for file in (*beside, target, *notes) if file is not None]
         earlier = record_beside(target)
         obsolete = [earlier] if earlier is not None and earlier != secret else []
         with all_or_none(targets, lock_beside=target, private=secret, obsolete=obsolete) as written:
             temporary = dict(zip(targets, written, strict=True))
             files = self._write_tables(target, apart, temporary, progress)
+            for note, text in notes.items():
+                temporary[note].write_text(text, "utf-8")
             if invented is not None:
                 files["counterfeits"] = self._write_counterfeits(invented, temporary)
             # Made anew: whoever holds `manifest` or `record` may have changed the dict.
-            _dump(temporary[proof], {**manifest_of(self), **run}, files)
+            dump_claims(temporary[proof], {**manifest_of(self), **run}, files)
             if secret is not None:
-                _dump(temporary[secret], {**record_of(self), **run, **made}, files)
+                dump_claims(temporary[secret], {**record_of(self), **run, **made}, files)
         return target
+
+    @contextmanager
+    def _series_held(
+        self, record: Path | None, earlier: Path | None
+    ) -> Iterator[Mapping[Path, str]]:
+        """No record that others follow is replaced, and no two follow the same one."""
+        replaced = [path for path in (record, earlier) if path is not None]
+        alone = None if self.series is None else self.series.alone
+        with nullcontext({}) if alone is None or record is None else alone(replaced) as notes:
+            for path in replaced:
+                refuse_replacing(path)
+            yield notes
 
     @property
     def _counterfeits(self) -> pa.Table | None:
@@ -320,9 +352,9 @@ class Release:
                 facts = {**found, **({"sensitive_table": apart[0]} if apart else {})}
                 claims = {**manifest_of(self), **run}
                 if proof is not None:
-                    _dump(temporary[proof], claims, facts)
+                    dump_claims(temporary[proof], claims, facts)
                 if secret is not None:
-                    _dump(temporary[secret], {**record_of(self), **run, **made}, facts)
+                    dump_claims(temporary[secret], {**record_of(self), **run, **made}, facts)
                 return {**claims, "release": {**claims["release"], **facts}}
 
             try:
@@ -402,7 +434,7 @@ def files_asked_with(policy: Policy) -> dict[Path, str]:
     return {**trees, **({policy.file: "the policy"} if policy.file is not None else {})}
 
 
-def _dump(path: Path, claims: Mapping[str, Any], files: Mapping[str, Any]) -> None:
+def dump_claims(path: Path, claims: Mapping[str, Any], files: Mapping[str, Any]) -> None:
     """Write a manifest or a record, with the files that it is of."""
     complete = {**claims, "release": {**claims["release"], **files}}
     path.write_text(json.dumps(complete, indent=2, ensure_ascii=False) + "\n", "utf-8")

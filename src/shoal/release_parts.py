@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -83,3 +85,6 @@ class SeriesPart:
     """For the manifest: which release it is, and how many counterfeits it has."""
     counterfeits: pa.Table | None = None
     """Classes that have counterfeits, and how many: published beside the release."""
+    alone: Callable[[Sequence[Path]], AbstractContextManager[Mapping[Path, str]]] | None = None
+    """Called with the record's path, and others that it replaces: nobody else continues the
+    series while it is written, and these notes are written with it."""

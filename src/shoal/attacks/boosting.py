@@ -36,8 +36,11 @@ Chances = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
 
-def boosted(secret: Secret) -> Found | Skipped:
-    """What a classifier gets to know of a sensitive column, with and without the target."""
+def boosted(secret: Secret, *, left_out: bool = True) -> Found | Skipped:
+    """What a classifier gets to know of a sensitive column, with and without the target.
+
+    With `left_out` false only with him, which takes a sixth of the time.
+    """
     try:
         import sklearn.ensemble  # noqa: F401
         import threadpoolctl  # noqa: F401
@@ -65,7 +68,7 @@ def boosted(secret: Secret) -> Found | Skipped:
 
     told = learnt(np.ones(len(rows), dtype=np.bool_))
     found = secret.found("by a classifier", scene.apart(told[places.point_of]))
-    if classes < 2:
+    if classes < 2 or not left_out:
         return found
     folds = folds_of(classes)
     shares = [

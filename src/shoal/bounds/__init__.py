@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from shoal.bounds.cells import cells_of
+from shoal.bounds.certificate import Certificate
 from shoal.bounds.families import families
-from shoal.bounds.rungs import LARGEST_DUAL, Clock, FamilyBounds
+from shoal.bounds.rungs import LARGEST_DUAL, SAFE, Clock, FamilyBounds
 from shoal.clock import Limit
 from shoal.effort import EFFORTS, BoundSteps
 from shoal.encoding.table import EncodedTable
@@ -28,7 +31,7 @@ from shoal.methods.exact import Deadline, group_losses
 from shoal.methods.exact.subsets import least_subsets
 from shoal.models import Model, require_columns, whole_table_only
 
-__all__ = ["Bound", "lower_bound"]
+__all__ = ["Bound", "Certificate", "lower_bound"]
 
 MARGIN = 1e-9
 """Taken off the bound, so that rounding can never lift it above the truth."""
@@ -46,6 +49,9 @@ FEW = 12
 """Tables of up to so many records are solved exactly at the highest effort."""
 
 
+HOPED_FOR = 2.0
+"""Where no release is known, weights begin at so many times what records lose at least."""
+
 FIRM_ROUNDS, EASE, EASE_DECAY = 3, 0.1, 0.85
 """Rounds that only raise; what is then taken off the weight of crowded points, round by round."""
 
@@ -60,9 +66,11 @@ class Bound:
     loss: float
     """No release of this table under these models and this recoding has a GCP below it."""
     rung: str
-    """The strongest rung that contributed: "neighbours", "boxes", "dual", or "exact"."""
+    """The strongest rung that contributed: "neighbours", "boxes", "dual", "cells" or "exact"."""
     resolved: float
     """Share of records whose value of that rung is exact; others fell back to the rung below."""
+    certificate: Certificate | None = field(default=None, compare=False, repr=False)
+    """Weights that prove it, or nearly as much, where they were asked for."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for a manifest, rounded down."""
@@ -81,6 +89,8 @@ def lower_bound(
     seconds: float | None = None,
     progress: Callable[[float, float], None] | None = None,
     suppressible: bool = False,
+    lost: NDArray[np.float64] | None = None,
+    certificate: bool = False,
 ) -> Bound:
     """A loss that no release of the table under the models can undercut.
 
@@ -99,6 +109,13 @@ def lower_bound(
         Called as progress(done, total) now and then.
     suppressible
         Any number of records may be dropped, at a loss of 1 each.
+    lost
+        What each record loses in some release, all attributes with their weights together. The
+        search for a bound begins there and gets further. It is never taken on trust.
+    certificate
+        Give the weights that prove it. What other rungs add (the linear programme of stars, all
+        partitions of a tiny table, groups of different values) is not in them: the certificate
+        claims what its weights prove, which may then be less than the bound.
     """
     if effort not in EFFORTS:
         raise PolicyError(f"effort: expected one of {', '.join(EFFORTS)}; got {effort}")
@@ -110,7 +127,7 @@ def lower_bound(
     if max(family.size for family in implied) > table.n:
         # Too few records for a single class: no release at all, or all records dropped.
         return Bound(1 - MARGIN, "neighbours", 1.0)
-    turns = len(implied) * (1 + len(steps.boxes)) + len(steps.rounds)
+    turns = len(implied) * (1 + len(steps.boxes)) + len(steps.rounds) + bool(steps.cells)
     limit = Limit.after(seconds)
     most = math.inf if limit.given else EFFORTS[effort].seconds_for_bound(table.n) * STEPS_A_SECOND
     clock = Clock(limit, most, progress, turns)
@@ -119,12 +136,13 @@ def lower_bound(
     ceiling = float(table.costs.weight.sum()) if suppressible else math.inf
     per_family = [FamilyBounds(table, family, ceiling) for family in implied]
     starred = _by_programme(table, models, steps, ceiling, clock)
-    found = max(starred, _by_rungs(per_family, table, steps, clock), key=lambda bound: bound.loss)
+    weighed = _by_rungs(per_family, table, steps, clock, lost)
+    found = max(starred, weighed, key=lambda bound: bound.loss)
     solvable = table.n <= FEW and not suppressible and not whole_table_only(models)
     if steps.exact and solvable:
         found = _exact(table, models, found, clock)
     clock.advance(turns)
-    return found
+    return replace(found, certificate=weighed.certificate if certificate else None)
 
 
 def _by_programme(
@@ -146,19 +164,27 @@ def _by_programme(
 
 
 def _by_rungs(
-    per_family: Sequence[FamilyBounds], table: EncodedTable, steps: BoundSteps, clock: Clock
+    per_family: Sequence[FamilyBounds],
+    table: EncodedTable,
+    steps: BoundSteps,
+    clock: Clock,
+    lost: NDArray[np.float64] | None,
 ) -> Bound:
     """The best bound of all families: per record on the lower rungs, in sum on the highest."""
     for bounds in per_family:
         bounds.search_boxes(0, clock)
     rung = "neighbours"
+    by_cells = _by_cells(per_family, table, steps, clock, lost)
+    if by_cells is not None:
+        return by_cells
     for budget in steps.boxes:
         for bounds in per_family:
             bounds.search_boxes(budget, clock)
         rung = "boxes"
     boxes = np.max([bounds.boxes for bounds in per_family], axis=0)
     resolved = float(np.max([bounds.resolved for bounds in per_family])) if steps.boxes else 1.0
-    found = Bound(_share(table, float(boxes.sum())), rung, resolved)
+    proof = _proof_of_boxes(per_family, table)
+    found = Bound(_share(table, float(boxes.sum())), rung, resolved, proof)
     usable = [x for x in per_family if x.family.dual and 1 < x.family.size <= LARGEST_DUAL]
     if not steps.rounds or not usable:
         clock.advance(len(steps.rounds))
@@ -168,8 +194,58 @@ def _by_rungs(
     small = bounds.family.size <= EASILY_PRICED
     for turn, budget in enumerate(steps.rounds if small else steps.rounds[:FEW_ROUNDS]):
         bounds.raise_weights(budget, _ease(turn), turn, clock)
-    dual = Bound(_share(table, float(bounds.weights.sum())), "dual", bounds.certain)
+    loss = _share(table, float(bounds.weights.sum()))
+    proof = Certificate.of(bounds.weights, bounds.family, loss)
+    dual = Bound(loss, "dual", bounds.certain, proof)
     return dual if dual.loss > found.loss else found
+
+
+def _proof_of_boxes(
+    per_family: Sequence[FamilyBounds], table: EncodedTable
+) -> Certificate | None:
+    """What boxes cost is a weight too: no group around a record costs less."""
+    usable = [one for one in per_family if one.family.dual]
+    best = max(usable, key=lambda one: one.boxes.sum(), default=None)
+    if best is None:
+        return None
+    boxes = np.minimum(best.boxes, best.ceiling)
+    return Certificate.of(boxes * SAFE, best.family, _share(table, float(boxes.sum())))
+
+
+def _by_cells(
+    per_family: Sequence[FamilyBounds],
+    table: EncodedTable,
+    steps: BoundSteps,
+    clock: Clock,
+    lost: NDArray[np.float64] | None,
+) -> Bound | None:
+    """By the dual over all cells, if there are not too many; it leaves nothing to other rungs."""
+    usable = [x for x in per_family if x.family.dual and x.family.size > 1]
+    if not steps.cells or not usable or clock.up:
+        return None
+    bounds = max(usable, key=lambda one: one.boxes.sum())
+    dual = cells_of(bounds.points, bounds.family, clock, bounds.ceiling)
+    if dual is None:
+        return None
+    dual.climb(_start(bounds, lost), steps.cells, clock.limit, clock)
+    if not dual.rounds:
+        return None
+    loss = _share(table, dual.total)
+    weights = dual.best[bounds.points.of_record]
+    proof = Certificate(weights, dual.units.scale, bounds.family, loss)
+    least = _share(table, float(np.max([each.boxes for each in per_family], axis=0).sum()))
+    if least > loss:
+        return Bound(least, "neighbours", 1.0, proof)
+    return Bound(loss, "cells", 1.0, proof)
+
+
+def _start(bounds: FamilyBounds, lost: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """Weights to begin with: what the records of a point lose, or some more than they must."""
+    if lost is None:
+        return HOPED_FOR * bounds.box
+    count = bounds.points.space.count
+    sums: NDArray[np.float64] = np.bincount(bounds.points.of_record, lost, len(count))
+    return sums / count
 
 
 def _ease(turn: int) -> float:

@@ -20,7 +20,7 @@ from shoal.models import View
 
 __all__ = ["bound_for_readers"]
 
-RUNGS = ("neighbours", "boxes", "dual", "exact")
+RUNGS = ("neighbours", "boxes", "dual", "cells", "exact")
 """From the weakest."""
 
 Shares = NDArray[np.float64]

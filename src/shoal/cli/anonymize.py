@@ -166,7 +166,10 @@ def anonymize(
     with handed_on(out) as target:
         proof = manifest or (manifest_path(target) if isinstance(target, Path) else None)
         secret = None if no_record else record or record_path(target)
-        check_targets(file, target, proof, secret, files_asked_with(policy))
+        check_targets(
+            file, target, proof, secret, files_asked_with(policy),
+            folders=policy.engine == "spark",
+        )  # fmt: skip
         with (
             warnings_as_notices(quiet) as warned,
             progress_bar(quiet) as report,

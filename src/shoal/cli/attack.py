@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shoal.cli.output import output_options, print_json, progress_bar, warnings_as_notices
+from shoal.cli.places import TABLE
 from shoal.cli.settings import split_names
 
 if TYPE_CHECKING:
     from shoal.attacks import Attacked
+    from shoal.io.addresses import Place
 
 
 NOTHING_TRIED = 5
@@ -44,11 +46,9 @@ def attack() -> None:
 
 
 @attack.command(name="release")
-@click.argument("release", type=click.Path(path_type=Path))
-@click.option(
-    "--original", required=True, type=click.Path(path_type=Path), help="The table it was made of."
-)
-@click.option("--control", type=click.Path(path_type=Path), help="People who are not in it.")
+@click.argument("release", type=TABLE)
+@click.option("--original", required=True, type=TABLE, help="The table it was made of.")
+@click.option("--control", type=TABLE, help="People who are not in it.")
 @click.option("--attacks", metavar="A,B", multiple=True, help="Which to try. [usual]")
 @click.option(
     "--with",
@@ -60,9 +60,9 @@ def attack() -> None:
 @click.option("--policy", metavar="FILE", help="The policy: hierarchies, orders, method.")
 @output_options
 def attack_release(
-    release: Path,
-    original: Path,
-    control: Path | None,
+    release: Place,
+    original: Place,
+    control: Place | None,
     attacks: tuple[str, ...],
     others: tuple[Path, ...],
     policy: str | None,
@@ -81,13 +81,13 @@ def attack_release(
 
 
 @attack.command(name="run")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=TABLE)
 @click.option("--policy", required=True, metavar="FILE", help="The policy to release by.")
 @click.option("--share", type=float, default=0.2, show_default=True, help="People to hold out.")
 @click.option("--attacks", metavar="A,B", multiple=True, help="Which to try. [usual]")
 @output_options
 def attack_run(
-    file: Path, policy: str, share: float, attacks: tuple[str, ...], quiet: bool, as_json: bool
+    file: Place, policy: str, share: float, attacks: tuple[str, ...], quiet: bool, as_json: bool
 ) -> None:
     """Hold out some people of FILE, release the others by a policy, and attack that.
 

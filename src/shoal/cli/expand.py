@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from shoal.cli.output import output_options, print_json, progress_bar
+from shoal.cli.places import PIPE, RELEASE, TABLE, handed_on
 from shoal.cli.settings import policy_from
 from shoal.policy import KINDS
+
+if TYPE_CHECKING:
+    from shoal.io.addresses import Place
 
 FORMS = ("midpoint", "mean", "bounds", "shares", "samples")
 
 
 @click.command(short_help="Make a release a table of plain values, for any tool.")
-@click.argument("release", type=click.Path(path_type=Path))
-@click.option("-o", "--output", metavar="OUT", required=True, type=click.Path(path_type=Path),
-              help="File to write: .csv, .parquet, .arrow, .jsonl.")  # fmt: skip
+@click.argument("release", type=TABLE)
+@click.option("-o", "--output", metavar="OUT", required=True, type=RELEASE,
+              help="File (.csv, .parquet, .arrow, .jsonl), new table, or -.")  # fmt: skip
 @click.option("--as", "form", type=click.Choice(FORMS), default="midpoint", show_default=True,
               help="What becomes of a generalised cell.")  # fmt: skip
 @click.option("--samples", type=int, default=5, show_default=True, help="How many drawings.")
@@ -27,14 +31,18 @@ FORMS = ("midpoint", "mean", "bounds", "shares", "samples")
 @click.option("--kind", metavar="COLUMN=KIND", multiple=True, help=f"One of {', '.join(KINDS)}.")
 @click.option("--hierarchy", metavar="COLUMN=FILE", multiple=True, help='ARX file, or "flat".')
 @click.option("--policy", "policy_file", metavar="FILE", help="The release's policy, if at hand.")
+@click.option(
+    "--sensitive-table", type=click.Path(path_type=Path), help="Second table, of anatomy."
+)
 @output_options
 def expand(
-    release: Path,
-    output: Path,
+    release: Place,
+    output: Place,
     form: str,
     samples: int,
     seed: int | None,
     manifest: Path | None,
+    sensitive_table: Path | None,
     quiet: bool,
     as_json: bool,
     **options: Any,
@@ -55,22 +63,20 @@ def expand(
     given = any(value not in (None, ()) for value in options.values())
     policy = policy_from(options) if given else None
 
-    from shoal.errors import OutputError
-    from shoal.io.paths import check_not_kept
-    from shoal.io.read import file_format
-    from shoal.io.together import atomic_file
-    from shoal.io.write import write_table
+    from shoal.io.plain import check_target, write_plain
     from shoal.recipient import expand as make
 
-    check_not_kept(output, {release: "the release"})
-    file_format(output)
-    if not output.parent.is_dir():
-        raise OutputError(f"{output}: there is no directory {output.parent}")
+    check_target(output, release)
     with progress_bar(quiet) as report:
         report("expand", 0, 1)
-        table = make(release, form, samples=samples, seed=seed, manifest=manifest, policy=policy)
-    with atomic_file(output) as temporary:
-        write_table(table, temporary, named=output)
+        table = make(
+            release, form, samples=samples, seed=seed, manifest=manifest, policy=policy,
+            sensitive_table=sensitive_table,
+        )  # fmt: skip
+    with handed_on(output) as place:
+        write_plain(table, place)
+    if str(output) == PIPE:
+        return
     if as_json:
         print_json({"file": str(output), "rows": table.num_rows, "columns": table.column_names})
         return

@@ -1,23 +1,26 @@
-"""``shoal query``: count in a release, with bounds."""
+"""``shoal query``: count and sum up in a release, with bounds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from shoal.cli.output import notice, output_options, print_json, progress_bar
+from shoal.cli.places import TABLE
 from shoal.cli.settings import policy_from
 from shoal.policy import KINDS
 
 if TYPE_CHECKING:
+    from shoal.io.addresses import Place
     from shoal.recipient import Answer
 
 
-@click.command(short_help="Count in a release: expected number and bounds.")
-@click.argument("release", type=click.Path(path_type=Path))
+@click.command(short_help="Count, sum up or average in a release: expected number and bounds.")
+@click.argument("release", type=TABLE)
 @click.argument("sql")
 @click.option("--manifest", type=click.Path(path_type=Path), help="[RELEASE.manifest.json]")
 @click.option("--qi", metavar="A,B,C", multiple=True, help="Generalised columns.")
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
 @click.option("--time", metavar="TIME", default="60s", show_default=True, help="Time limit.")
 @output_options
 def query(
-    release: Path,
+    release: Place,
     sql: str,
     manifest: Path | None,
     sensitive_table: Path | None,
@@ -43,7 +46,7 @@ def query(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Count the records of RELEASE that satisfy a condition.
+    """Count the records of RELEASE that satisfy a condition, or sum up what they have.
 
     Prints the expected number, every value that a generalised cell covers
     being equally likely, and the bounds that hold whatever the cells hide.
@@ -53,6 +56,10 @@ def query(
                              WHERE age BETWEEN 30 AND 40 AND sex = 'F'"
     shoal query release.csv "SELECT disease, count(*) FROM release
                              WHERE age < 30 GROUP BY disease"
+    shoal query release.csv "SELECT avg(salary) FROM release WHERE age BETWEEN 30 AND 40"
+
+    In place of count(*): sum, avg, median, quantile_cont(column, 0.9), quantile_disc,
+    of a column of numbers, published as it is or generalised.
 
     With GROUP BY a generalised column is answered for every value it can have:
     a record counts in each that its cell covers, with its share.
@@ -87,7 +94,8 @@ def _show(answer: Answer) -> None:
     rows = [list(row.values()) for row in answer.rows]
     if not rows:
         return
-    texts = [list(answer.rows[0]), *([_text(value) for value in row] for row in rows)]
+    texts = [list(answer.rows[0])]
+    texts += [[*map(_text, row[:-3]), *map(_number, row[-3:])] for row in rows]
     widths = [max(len(row[i]) for row in texts) for i in range(len(texts[0]))]
     for row in texts:
         click.echo(_line(row, widths))
@@ -108,3 +116,10 @@ def _text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.1f}"
     return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _number(value: float | None) -> str:
+    """An expected number or bound; nothing where nothing is known."""
+    if value is None or not isfinite(value):
+        return "-"
+    return f"{value:,.1f}" if isinstance(value, float) else f"{value:,}"

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+from shoal.cli.places import TABLE
+
+if TYPE_CHECKING:
+    from shoal.io.addresses import Place
 
 FORMATS = ("html", "pdf", "md", "json")
 IN_PART = 5
 
 
 @click.command(short_help="Write a report of a release, to read and sign.")
-@click.argument("release", type=click.Path(path_type=Path))
+@click.argument("release", type=TABLE)
 @click.option(
     "-o", "--out", type=click.Path(path_type=Path), help="[RELEASE.report.html] - prints it."
 )
@@ -27,7 +33,7 @@ IN_PART = 5
 @click.option("--show-small", is_flag=True, help="Show counts below the smallest class, too.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing.")
 def report(
-    release: Path,
+    release: Place,
     out: Path | None,
     kind: str | None,
     manifest: Path | None,
@@ -56,6 +62,9 @@ def report(
     from shoal.report.making import report as make
     from shoal.report.making import text_of, write_report
 
+    piped = isinstance(release, Path) and release.stem == "standard-input"
+    if piped and out is None:
+        raise PolicyError("report: of standard input it is written where -o says, or to - itself")
     made = make(
         release, manifest, policy=policy, record=record, original=original, show_small=show_small
     )

@@ -27,7 +27,7 @@ ATTACKERS = ("prosecutor", "journalist", "marketer")
 @click.option("--hierarchy", metavar="COLUMN=FILE", multiple=True, help='ARX file, or "flat".')
 @click.option("--missing", metavar="TEXT", multiple=True, help="Text that means missing.")
 @click.option("--policy", "policy_file", metavar="FILE", help="Policy file; options override it.")
-@click.option("--population", type=click.Path(path_type=Path), help="Table of all the people.")
+@click.option("--population", type=TABLE, help="Table of all the people.")
 @click.option("--counts", metavar="COLUMN", help="Its column that counts people (margins).")
 @click.option("--fraction", metavar="SHARE", help="Or: the share of them that is in the table.")
 @click.option("--weights", metavar="COLUMN", help="Or: the column of sampling weights.")
@@ -47,7 +47,7 @@ ATTACKERS = ("prosecutor", "journalist", "marketer")
 @output_options
 def risk(
     file: Place,
-    population: Path | None,
+    population: Place | None,
     counts: str | None,
     fraction: str | None,
     weights: str | None,

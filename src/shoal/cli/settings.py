@@ -143,6 +143,7 @@ def engine_options(command: Command) -> Command:
         click.option(
             "--temp", metavar="DIR", help="Folder for what does not fit into memory. [beside OUT]"
         ),
+        click.option("--master", metavar="URL", help="Spark's master. [local[*]]"),
     )
 
 

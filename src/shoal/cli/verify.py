@@ -32,6 +32,9 @@ IN_PART = 5
 @click.option(
     "--record", type=click.Path(path_type=Path), help="Private record: whose records are whose."
 )
+@click.option(
+    "--memory", metavar="1GB", help="Memory the check may take: DuckDB groups what needs more."
+)
 @column_options
 @model_options
 @output_options
@@ -42,6 +45,7 @@ def verify(
     key: Path | None,
     record: Path | None,
     report: Path | None,
+    memory: str | None,
     quiet: bool,
     as_json: bool,
     **options: Any,
@@ -77,7 +81,7 @@ def verify(
         tell("verify", 0, 1)
         verification = check(
             release, manifest, policy, sensitive_table=sensitive_table, key=key, record=record,
-            report=report,
+            report=report, memory=memory,
         )  # fmt: skip
     if as_json:
         print_json(verification.to_dict())

@@ -13,6 +13,7 @@ from shoal.kernels.grouping import dense_ids
 __all__ = ["class_ids", "class_sizes", "first_of_each"]
 
 LARGEST_KEY = 1 << 62
+AT_ONCE = 1 << 15
 
 
 def class_ids(columns: Iterable[tuple[NDArray[Any], int]], n: int) -> tuple[NDArray[np.int64], int]:
@@ -36,8 +37,11 @@ def class_ids(columns: Iterable[tuple[NDArray[Any], int]], n: int) -> tuple[NDAr
     for codes, size in columns:
         if span * max(size, 1) > LARGEST_KEY:  # the next column would overflow: renumber first
             span = max(int(dense_ids(keys, ids)), 1)
-            keys = ids.copy()
-        keys = keys * max(size, 1) + codes
+            keys[:] = ids
+        for start in range(0, n, AT_ONCE):  # a piece stays in the cache for both steps
+            piece = keys[start : start + AT_ONCE]
+            piece *= max(size, 1)
+            piece += codes[start : start + AT_ONCE]
         span *= max(size, 1)
     return ids, int(dense_ids(keys, ids))
 

@@ -48,9 +48,7 @@ def arranged(table: EncodedTable) -> EncodedTable:
     """
     if not worth_arranging(table.qi, table.n):
         return table
-    sketch = Sketch(len(table.qi))
-    sketch.add(table.codes)
-    return replace(table, qi=arranged_by(sketch, table.qi, table.counts))
+    return table.with_attributes(arranged_by(table.sketch, table.qi, table.counts))
 
 
 def worth_arranging(attributes: Sequence[Attribute], records: int) -> bool:

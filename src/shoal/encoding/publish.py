@@ -7,7 +7,8 @@ on nothing but what is published.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -15,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from shoal.encoding.classes import class_ids
-from shoal.encoding.rebuild import rebuilt
+from shoal.encoding.classes import class_ids, first_of_each
+from shoal.encoding.rebuild import rebuilt, rebuilt_column
 from shoal.encoding.recode import RecodedColumn, released_columns
 from shoal.encoding.row_order import ranks_of_column, sorted_rows
 from shoal.encoding.spreadsheet import disarm
@@ -55,26 +56,66 @@ def publish(
         drafted = _in_one_table(source, recoded, policy)
     else:
         drafted = _in_two_tables(source, recoded, separated, policy)
-    other = drafted.sensitive_table
+    table, other = drafted.table, drafted.sensitive_table
+    drafted = drafted._replace(table=None)  # its columns go, one by one, as they are rebuilt
+    columns, names = table.columns, table.column_names
+    del table
+    for number in range(len(columns)):
+        columns[number] = rebuilt_column(columns[number])
     return drafted._replace(
-        table=rebuilt(drafted.table), sensitive_table=None if other is None else rebuilt(other)
+        table=pa.table(columns, names=names),
+        sensitive_table=None if other is None else rebuilt(other),
     )
 
 
 def _in_one_table(source: pa.Table, recoded: Sequence[RecodedColumn], policy: Policy) -> Published:
     """Put released quasi-identifiers in place, drop identifiers, order the rows."""
-    forms = {column.name: released_columns([column], policy.layout) for column in recoded}
+    if policy.treat or len({id(column.groups) for column in recoded}) != 1:
+        return _row_by_row(source, recoded, policy)
+    groups = recoded[0].groups
+    once = np.arange(len(recoded[0].text_of_group))
+    forms = _forms([replace(column, groups=once) for column in recoded], policy)
+    names = _names(source, forms, policy)
+    kept = {
+        name: with_nulls(name, source.column(name), policy) for name in names if name not in forms
+    }
+    rows = np.arange(source.num_rows, dtype=np.int64)
+    if not policy.keep_order:
+        ranks = [
+            ranks_of_column(pa.chunked_array([column]))
+            for form in forms.values()
+            for column in form.values()
+        ]
+        rank, count = _class_ranks(ranks, len(once))
+        others = (ranks_of_column(column) for column in kept.values())
+        rows = sorted_rows([(rank[groups], count), *others])
+    place, of_group = pa.array(rows), groups[rows]
+    by_name = {column.name: replace(column, groups=of_group) for column in recoded}
     columns: dict[str, pa.Array] = {}
-    for name in source.column_names:
-        if name in policy.identifier or name == policy.person:
-            continue
+    for name in names:
+        if name in by_name:
+            columns.update(released_columns([by_name[name]], policy.layout))
+        else:
+            columns[name] = kept.pop(name).take(place)
+    qi = tuple(published for name in policy.qi for published in forms[name])
+    table = pa.table(columns)
+    return Published(disarm(table) if policy.csv_safe else table, qi, rows)
+
+
+def _forms(
+    recoded: Sequence[RecodedColumn], policy: Policy
+) -> dict[str, dict[str, pa.Array]]:
+    """What each quasi-identifier is published as, under which names."""
+    return {column.name: released_columns([column], policy.layout) for column in recoded}
+
+
+def _row_by_row(source: pa.Table, recoded: Sequence[RecodedColumn], policy: Policy) -> Published:
+    """The same where columns are grouped apart, or means of classes are published."""
+    forms = _forms(recoded, policy)
+    columns: dict[str, pa.Array] = {}
+    for name in _names(source, forms, policy):
         unchanged = forms.get(name) or {name: with_nulls(name, source.column(name), policy)}
-        for published, column in unchanged.items():
-            if published in columns or (published != name and published in source.column_names):
-                raise PolicyError(
-                    f"layout bounds: column {published!r} exists already; rename it in the input"
-                )
-            columns[published] = column
+        columns.update(unchanged)
     qi = tuple(published for name in policy.qi for published in forms[name])
     table = averaged(pa.table(columns), qi, policy, source)  # before rows are sorted
     if policy.keep_order:
@@ -83,6 +124,24 @@ def _in_one_table(source: pa.Table, recoded: Sequence[RecodedColumn], policy: Po
         rows = _canonical_order(table, qi)
         table = table.take(pa.array(rows)).combine_chunks()
     return Published(disarm(table) if policy.csv_safe else table, qi, rows)
+
+
+def _names(
+    source: pa.Table, forms: Mapping[str, Mapping[str, pa.Array]], policy: Policy
+) -> list[str]:
+    """Columns of the source that are published, none of them under another's name."""
+    names, taken = list[str](), set[str]()
+    for name in source.column_names:
+        if name in policy.identifier or name == policy.person:
+            continue
+        for published in forms.get(name, (name,)):
+            if published in taken or (published != name and published in source.column_names):
+                raise PolicyError(
+                    f"layout bounds: column {published!r} exists already; rename it in the input"
+                )
+            taken.add(published)
+        names.append(name)
+    return names
 
 
 def with_nulls(name: str, column: pa.ChunkedArray, policy: Policy) -> pa.ChunkedArray:
@@ -184,12 +243,19 @@ def _sorted_values(
 def _canonical_order(table: pa.Table, qi: Sequence[str]) -> NDArray[np.int64]:
     """Rows by class, classes by their texts, then by the other published values."""
     ranks = [ranks_of_column(table.column(name)) for name in qi]
-    ids, count = class_ids(ranks, table.num_rows)
-    first = np.empty(count, dtype=np.int64)
-    first[ids[::-1]] = np.arange(table.num_rows)[::-1]  # the earliest row of each class
-    by_text = np.lexsort([codes[first] for codes, _ in reversed(ranks)]) if ranks else first
-    class_rank = np.empty(count, dtype=np.int64)
-    class_rank[by_text] = np.arange(count)
+    class_rank, count = _class_ranks(ranks, table.num_rows)
     others = [name for name in table.column_names if name not in qi]
-    keys = [(class_rank[ids], count), *(ranks_of_column(table.column(name)) for name in others)]
+    keys = [(class_rank, count), *(ranks_of_column(table.column(name)) for name in others)]
     return sorted_rows(keys)
+
+
+def _class_ranks(
+    ranks: Sequence[tuple[NDArray[np.int32], int]], n: int
+) -> tuple[NDArray[np.int32], int]:
+    """The place of each row's class among all classes, sorted by their texts; and how many."""
+    ids, count = class_ids(ranks, n)
+    first = first_of_each(ids, count)
+    by_text = np.lexsort([codes[first] for codes, _ in reversed(ranks)]) if ranks else first
+    class_rank = np.empty(count, dtype=np.int32)
+    class_rank[by_text] = np.arange(count, dtype=np.int32)
+    return class_rank[ids], count

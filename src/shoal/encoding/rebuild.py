@@ -17,15 +17,16 @@ import pyarrow.compute as pc
 
 from shoal.encoding.values import distinct_values
 
-__all__ = ["fingerprint_of", "rebuilt"]
+__all__ = ["fingerprint_of", "rebuilt", "rebuilt_column"]
 
 
 def rebuilt(table: pa.Table) -> pa.Table:
     """The same cells, in buffers of their own."""
-    return pa.table([_rebuilt(column) for column in table.columns], names=table.column_names)
+    return pa.table([rebuilt_column(column) for column in table.columns], names=table.column_names)
 
 
-def _rebuilt(column: pa.ChunkedArray) -> pa.Array:
+def rebuilt_column(column: pa.ChunkedArray) -> pa.Array:
+    """The same cells of one column, in buffers of its own."""
     if pa.types.is_null(column.type):
         return pa.nulls(len(column))
     if pa.types.is_dictionary(column.type):

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-__all__ = ["order_by_content", "ranks_of_column", "sorted_rows"]
+from shoal.encoding.values import coded
+
+__all__ = ["order_by_content", "ranks_of_column", "rows_at", "sorted_rows"]
+
+LARGEST = 1 << 62
+FEWEST, MOST = 1 << 12, 1 << 20
+"""Stretches of the first word that rows are counted in, where few of them are looked for."""
+A_STRETCH = 32
+"""Rows of one, about."""
+AT_ONCE = 1 << 15
 
 
 def order_by_content(table: pa.Table) -> NDArray[np.int64]:
@@ -15,18 +27,17 @@ def order_by_content(table: pa.Table) -> NDArray[np.int64]:
     return sorted_rows([ranks_of_column(column) for column in table.columns])
 
 
-def ranks_of_column(column: pa.ChunkedArray) -> tuple[NDArray[np.int64], int]:
+def ranks_of_column(column: pa.ChunkedArray) -> tuple[NDArray[np.int32], int]:
     """Rank of each value among the column's distinct values; missing is the lowest."""
-    array = column.combine_chunks()
-    if not pa.types.is_dictionary(array.type):
-        array = array.dictionary_encode()
-    in_order = np.array(pc.sort_indices(array.dictionary))
-    if pa.types.is_floating(array.dictionary.type):
-        _sort_zeros(in_order, array.dictionary)
-    ranks = np.empty(len(in_order) + 1, dtype=np.int64)
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    codes, values = coded(column)
+    in_order = np.array(pc.sort_indices(values))
+    if pa.types.is_floating(values.type):
+        _sort_zeros(in_order, values)
+    ranks = np.empty(len(in_order) + 1, dtype=np.int32)
     ranks[in_order] = np.arange(1, len(in_order) + 1)
     ranks[-1] = 0
-    codes = np.asarray(array.indices.cast(pa.int32()).fill_null(-1))
     return ranks[codes], len(in_order) + 1
 
 
@@ -37,17 +48,60 @@ def _sort_zeros(in_order: NDArray[np.uint64], values: pa.Array) -> None:
     in_order[zeros] = in_order[zeros][np.argsort(~np.signbit(sorted_[zeros]))]
 
 
-def sorted_rows(keys: list[tuple[NDArray[np.int64], int]]) -> NDArray[np.int64]:
+def sorted_rows(keys: list[tuple[NDArray[Any], int]]) -> NDArray[np.int64]:
     """Rows in lexicographic order of the keys, packed into as few 64-bit words as possible."""
-    words: list[NDArray[np.int64]] = []
-    span = 0
-    for ranks, size in keys:
-        if span == 0 or span * size > 1 << 62:
-            words.append(ranks)
-            span = size
-        else:
-            words[-1] = words[-1] * size + ranks
-            span *= size
+    words = [_packed(some) for some in _words(keys)]
     if len(words) == 1:
         return np.argsort(words[0]).astype(np.int64, copy=False)
     return np.asarray(np.lexsort(words[::-1]), dtype=np.int64)
+
+
+def rows_at(keys: list[tuple[NDArray[Any], int]], places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The rows at some places of `sorted_rows`, without sorting all of them.
+
+    Which of several equal rows it is may differ.
+    """
+    first, n = _words(keys)[0], len(keys[0][0])
+    buckets = max(FEWEST, min(MOST, n // A_STRETCH))
+    width = -(-math.prod(size for _, size in first) // buckets)
+    bucket = np.empty(n, dtype=np.int32)
+    for start in range(0, n, AT_ONCE):
+        some = slice(start, start + AT_ONCE)
+        bucket[some] = _packed([(ranks[some], size) for ranks, size in first]) // width
+    sizes = np.bincount(bucket, minlength=buckets)
+    ends = np.cumsum(sizes)
+    wanted = np.searchsorted(ends, places, side="right")
+    there = np.zeros(buckets, dtype=bool)
+    there[wanted] = True
+    rows = np.flatnonzero(there[bucket])
+    rows = rows[sorted_rows([(ranks[rows].astype(np.int64), size) for ranks, size in keys])]
+    looked_at = np.unique(wanted)
+    begins = np.cumsum(sizes[looked_at]) - sizes[looked_at]
+    within = places - (ends - sizes)[wanted]
+    found: NDArray[np.int64] = rows[begins[np.searchsorted(looked_at, wanted)] + within]
+    return found
+
+
+def _words(keys: list[tuple[NDArray[Any], int]]) -> list[list[tuple[NDArray[Any], int]]]:
+    """The keys, as many together as fit into one 64-bit word."""
+    words: list[list[tuple[NDArray[Any], int]]] = []
+    span = 0
+    for ranks, size in keys:
+        if span == 0 or span * size > LARGEST:
+            words.append([(ranks, size)])
+            span = size
+        else:
+            words[-1].append((ranks, size))
+            span *= size
+    return words
+
+
+def _packed(keys: list[tuple[NDArray[Any], int]]) -> NDArray[np.int64]:
+    """Several keys as one number."""
+    word = keys[0][0].astype(np.int64, copy=len(keys) > 1)
+    for start in range(0, len(word), AT_ONCE) if len(keys) > 1 else ():
+        piece = word[start : start + AT_ONCE]  # stays in the cache for all keys
+        for ranks, size in keys[1:]:
+            piece *= size
+            piece += ranks[start : start + AT_ONCE]
+    return word

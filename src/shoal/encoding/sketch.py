@@ -7,12 +7,15 @@ different rows is kept in full.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.encoding.table import Codes
+if TYPE_CHECKING:
+    from shoal.encoding.table import Codes
 
-__all__ = ["ROWS", "Sketch"]
+__all__ = ["ROWS", "Sketch", "row_hashes"]
 
 ROWS = 65_536
 """Different rows that are kept."""
@@ -37,7 +40,7 @@ class Sketch:
             self._add(codes[:, start : start + AT_ONCE])
 
     def _add(self, codes: Codes) -> None:
-        hashes = _hashes(codes)
+        hashes = row_hashes(codes)
         if len(self.hashes) >= self.rows:  # no larger hash will ever be among the smallest
             near = np.flatnonzero(hashes <= self.hashes[-1])
             hashes, codes = hashes[near], codes[:, near]
@@ -69,7 +72,7 @@ class Sketch:
         return np.ascontiguousarray(self.codes[:, at])
 
 
-def _hashes(codes: Codes) -> NDArray[np.uint64]:
+def row_hashes(codes: Codes) -> NDArray[np.uint64]:
     mixed = np.zeros(codes.shape[1], dtype=np.uint64)
     for row in codes:
         mixed += row.astype(np.uint64) + np.uint64(1)

@@ -18,12 +18,15 @@ from numpy.typing import NDArray
 
 from shoal.encoding.classes import class_ids
 from shoal.encoding.codebook import Attribute, Codebook, SensitiveAttribute, costs_of
+from shoal.encoding.sketch import Sketch
 from shoal.kernels.costs import Costs
 from shoal.kernels.grouping import group_extents, sort_by_id
 
 __all__ = ["Codes", "Domain", "EncodedTable", "Partition", "Recoding", "extents"]
 
 Codes = NDArray[np.int32]
+COUNTED = ("counts", "sketch")
+"""What is known of the codes alone, whatever they stand for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +80,19 @@ class EncodedTable:
     def counts(self) -> tuple[NDArray[np.int64], ...]:
         """Records of each code of each quasi-identifier."""
         return tuple(_counts(*column) for column in self.columns())
+
+    @cached_property
+    def sketch(self) -> Sketch:
+        """Some records that stand for all, drawn when they are first asked for."""
+        sketch = Sketch(len(self.qi))
+        sketch.add(self.codes)
+        return sketch
+
+    def with_attributes(self, qi: Sequence[Attribute]) -> EncodedTable:
+        """The same codes under other attributes: what was counted of them stays known."""
+        found = replace(self, qi=tuple(qi))
+        vars(found).update({name: vars(self)[name] for name in COUNTED if name in vars(self)})
+        return found
 
     @cached_property
     def codebook(self) -> Codebook:
@@ -163,6 +179,15 @@ class Partition:
     def single_records(cls, n: int) -> Partition:
         """Every record a group of its own."""
         return cls(np.arange(n, dtype=np.int64), np.arange(n + 1, dtype=np.int64))
+
+    @cached_property
+    def known_extents(self) -> dict[int, tuple[Codes, Codes, Codes]]:
+        """By where a column of codes lies in memory: the column, first and last code of groups.
+
+        Recoding, loss and risks all ask, and each answer costs a walk through all memory. The
+        column is kept, so that no other can lie in its place.
+        """
+        return {}
 
     @property
     def groups(self) -> int:
@@ -252,9 +277,13 @@ def extents(
     codes: Codes, partition: Partition, domain: Domain | None = None
 ) -> tuple[Codes, Codes]:
     """First and last code that each group is published under, before any tree or star."""
-    low = np.empty(partition.groups, dtype=np.int32)
-    high = np.empty(partition.groups, dtype=np.int32)
-    group_extents(codes, partition.order, partition.offsets, low, high)
+    place = codes.__array_interface__["data"][0]
+    if place not in partition.known_extents:
+        low = np.empty(partition.groups, dtype=np.int32)
+        high = np.empty(partition.groups, dtype=np.int32)
+        group_extents(codes, partition.order, partition.offsets, low, high)
+        partition.known_extents[place] = (codes, low, high)
+    _, low, high = partition.known_extents[place]
     return (low, high) if domain is None else (domain.low[low], domain.high[high])
 
 

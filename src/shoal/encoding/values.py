@@ -28,6 +28,7 @@ __all__ = [
     "Ranked",
     "Values",
     "amounts_of",
+    "coded",
     "codes_reason",
     "distinct_values",
     "guess_kind",
@@ -104,11 +105,20 @@ def distinct_values(
     """
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()  # before joining: texts beyond 2 GB do not join
-    array = column.unify_dictionaries().combine_chunks()
-    codes = np.asarray(array.indices.cast(pa.int32()).fill_null(-1))
-    dictionary = array.dictionary
+    codes, dictionary = coded(column)
     found = _compact(codes, dictionary, is_present(dictionary, missing))
     return found if notation is None else replace(found, notation=notation)
+
+
+def coded(column: pa.ChunkedArray) -> tuple[NDArray[np.int32], pa.Array]:
+    """Places in the dictionary of a dictionary-encoded column, -1 for a null; the dictionary.
+
+    Where nothing has to be changed the column's own buffer is handed out.
+    """
+    column = column.unify_dictionaries()
+    array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    indices = array.indices.cast(pa.int32())
+    return np.asarray(indices.fill_null(-1) if indices.null_count else indices), array.dictionary
 
 
 def is_present(values: pa.Array, missing: tuple[str, ...]) -> NDArray[np.bool_]:

@@ -16,6 +16,7 @@ __all__ = ["DEFAULT", "ENGINES", "get_engine"]
 ENGINES = {
     "memory": "shoal.engines.memory.engine:MemoryEngine",
     "duckdb": "shoal.engines.duckdb.engine:DuckDBEngine",
+    "spark": "shoal.engines.spark.engine:SparkEngine",
 }
 """Name to "module:class": importing the registry imports nothing else."""
 DEFAULT = "memory"

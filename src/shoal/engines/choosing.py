@@ -7,9 +7,11 @@ from typing import Any
 
 from shoal.engines import get_engine
 from shoal.engines.memory.size import SAFE, available, bytes_for, in_words
+from shoal.engines.spark.frames import is_frame
 from shoal.errors import InputError
 from shoal.io.addresses import Address, Place
-from shoal.io.batches import Batches, files_of
+from shoal.io.batches import Batches
+from shoal.io.folders import files_of
 from shoal.io.read import file_format
 from shoal.plan import Plan
 from shoal.quantities import bytes_of
@@ -25,6 +27,8 @@ def chosen(plan: Plan, data: Any, target: Place | None) -> tuple[str, str | None
     policy = plan.policy
     if policy.engine != "auto":
         return policy.engine, None
+    if is_frame(data):
+        return "spark", None
     free = available()
     budget = bytes_of(policy.memory) if policy.memory else None if free is None else SAFE * free
     if budget is None or not isinstance(data, str | Path | Address):  # it is in memory already

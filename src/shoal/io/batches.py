@@ -12,44 +12,17 @@ import pyarrow.parquet
 from shoal.errors import InputError, twice
 from shoal.io.addresses import Address, address_of
 from shoal.io.databases import column_names_of, estimated_rows, read_batches
+from shoal.io.folders import Partition, files_of, partitions_of, with_partition
 from shoal.io.frames import normalised, to_arrow
 from shoal.io.header import PACKED, UTF8, known_encoding
-from shoal.io.paths import manifest_path
 from shoal.io.read import csv_batches, delimiter_of, file_format, header_of, read_table
-from shoal.io.several import is_several, named_files
 
-__all__ = ["Batches", "files_of", "joined"]
+__all__ = ["Batches", "parquet_batches"]
 
 BLOCK = 4 << 20
 """Bytes of a CSV file that are read at once."""
 ROWS = 1 << 17
 """Records of a batch, of any other source."""
-
-
-def files_of(data: str | Path) -> list[Path]:
-    """The files of microdata that a name stands for: itself, those of a folder, or of a pattern.
-
-    Releases among several are refused: their records would be released once more.
-    """
-    files = named_files(data)
-    if not files:
-        what = "is a directory; expected a file, or" if Path(data).is_dir() else "expected"
-        raise InputError(f"{data}: {what} CSV or Parquet files in it")
-    for file in files if is_several(data) else ():
-        if manifest_path(file).exists():
-            raise InputError(
-                f"{file}: is a release, since its manifest lies beside it; move it out of the "
-                "input's folder, or name the input's files by a pattern"
-            )
-    return files
-
-
-def joined(tables: Sequence[pa.Table], files: Sequence[Path]) -> pa.Table:
-    """The tables of several files as one."""
-    for table, file in zip(tables, files, strict=True):
-        if table.schema != tables[0].schema:
-            raise InputError(f"{file}: has other columns, or of other types, than {files[0]}")
-    return pa.concat_tables(tables)
 
 
 class Batches:
@@ -63,12 +36,17 @@ class Batches:
         self.kind = "pyarrow"
         self.table: pa.Table | None = None
         self.files: list[Path] = []
+        self.partitions: list[Partition] = []
+        """What the folders of each file say of its records."""
         self.address: Address | None = address_of(data)
         if self.address is not None:
             self.names = column_names_of(self.address)
         elif isinstance(data, str | Path):
             self.files = files_of(data)
-            self.names = self._names_in_files()
+            self.partitions = partitions_of(self.files, data)
+            self.names = [*self._names_in_files(), *self.partitions[0]]
+            if problem := twice(self.names):
+                raise InputError(f"{data}: {problem}")
         else:
             self.table, self.kind = to_arrow(data, missing, encoding)
             self.names = self.table.column_names
@@ -98,10 +76,13 @@ class Batches:
                 if batch.num_rows:
                     yield str(self.address), normalised(pa.Table.from_batches([batch]))
             return
-        for file in self.files:
-            for batch in self._read_file(file, columns):
+        for file, partition in zip(self.files, self.partitions, strict=True):
+            # A file is read for its number of records where only its folders are asked for.
+            own = [name for name in columns if name not in partition] or self.names[:1]
+            for batch in self._read_file(file, own):
                 if batch.num_rows:
-                    yield str(file), normalised(pa.Table.from_batches([batch]).select(columns))
+                    table = normalised(pa.Table.from_batches([batch]).select(own))
+                    yield str(file), normalised(with_partition(table, partition, columns))
 
     def _read_file(self, file: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         known = file_format(file)
@@ -109,12 +90,7 @@ class Batches:
             block = BLOCK // 2 if self.sparing else BLOCK
             yield from csv_batches(file, self.missing, self.encoding, columns, block)
         elif known == "parquet":
-            try:
-                with pa.parquet.ParquetFile(file, read_dictionary=_texts(file, columns)) as pages:
-                    yield from pages.iter_batches(ROWS, columns=list(columns))
-            except (pa.ArrowException, OSError) as error:
-                kind = type(error).__name__
-                raise InputError(f"{file}: not a readable Parquet file ({kind})") from None
+            yield from parquet_batches(file, columns)
         else:
             yield from read_table(file, self.missing).select(columns).to_batches(ROWS)
 
@@ -125,6 +101,19 @@ class Batches:
         if self.address is not None:
             return estimated_rows(self.address) or 0
         return sum(_rows(file) for file in self.files)
+
+
+def parquet_batches(
+    file: Path, columns: Sequence[str], groups: Sequence[int] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The records of a Parquet file, or of some of its row groups; some of its columns."""
+    some = {} if groups is None else {"row_groups": list(groups)}
+    try:
+        with pa.parquet.ParquetFile(file, read_dictionary=_texts(file, columns)) as pages:
+            yield from pages.iter_batches(ROWS, columns=list(columns), **some)
+    except (pa.ArrowException, OSError) as error:
+        kind = type(error).__name__
+        raise InputError(f"{file}: not a readable Parquet file ({kind})") from None
 
 
 def _names(file: Path, missing: tuple[str, ...], encoding: str) -> list[str]:

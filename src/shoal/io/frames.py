@@ -16,8 +16,10 @@ import pyarrow.compute as pc
 from shoal.errors import InputError, twice
 from shoal.io.addresses import address_of
 from shoal.io.databases import read_database
+from shoal.io.folders import read_folder
 from shoal.io.header import UTF8
 from shoal.io.read import read_table
+from shoal.io.several import is_several
 
 __all__ = ["from_arrow", "normalised", "to_arrow"]
 
@@ -35,6 +37,12 @@ def to_arrow(
     """
     if (address := address_of(data)) is not None:
         return normalised(read_database(address)), "pyarrow"
+    if isinstance(data, str | Path) and is_several(data):
+
+        def read(file: Path) -> pa.Table:
+            return normalised(read_table(file, missing, encoding))
+
+        return normalised(read_folder(data, read)), "pyarrow"
     if isinstance(data, str | Path):
         return normalised(read_table(data, missing, encoding)), "pyarrow"
     kind = type(data).__module__.split(".")[0].lstrip("_")
@@ -79,7 +87,10 @@ def normalised(table: pa.Table) -> pa.Table:
     names = table.column_names
     _reject_duplicates(names)
     columns = [_plain(name, table.column(name)) for name in names]
-    return pa.table(columns, names=names).unify_dictionaries().combine_chunks()
+    table = pa.table(columns, names=names)
+    if all(column.num_chunks == 1 for column in columns):  # joining them would copy all
+        return table
+    return table.unify_dictionaries().combine_chunks()
 
 
 def _reject_duplicates(names: Sequence[str]) -> None:

@@ -13,8 +13,8 @@ from shoal.io.several import named_files, would_be_read
 from shoal.io.statistics import WRITABLE
 
 __all__ = [
-    "check_not_kept", "check_targets", "counterfeits_path", "manifest_path", "record_path",
-    "sensitive_path",
+    "check_folder", "check_not_kept", "check_targets", "counterfeits_path", "is_folder",
+    "manifest_path", "record_path", "sensitive_path",
 ]  # fmt: skip
 
 
@@ -52,11 +52,14 @@ def check_targets(
     manifest: Path | None,
     record: Path | None = None,
     kept: Mapping[Path, str] | None = None,
+    *,
+    folders: bool = False,
 ) -> None:
     """Refuse targets that cannot or must not be written, before any work.
 
     `source` is the input: a file, a folder, a pattern, or the address of a database. `kept` are
-    files that the run was asked with, and what each is.
+    files that the run was asked with, and what each is. With `folders` a target whose name has
+    no ending is a folder of parts.
     """
     named = {"manifest": manifest, "record": record}
     beside = {what: path for what, path in named.items() if path is not None}
@@ -65,7 +68,7 @@ def check_targets(
     try:
         if isinstance(target, Address):
             _check_table(source, target)
-        _check_targets(read, written, beside)
+        _check_targets(read, written, beside, folders and is_folder(written))
         for path in (*([written] if written is not None else []), *beside.values()):
             check_not_kept(path, {**(kept or {}), **_databases(source, target)})
     except OSError as error:  # a name that the system does not accept
@@ -97,17 +100,36 @@ def _databases(*places: Place | None) -> dict[Path, str]:
     return {file: "a database of the run" for file in files if file is not None}
 
 
-def _check_targets(source: Path | None, target: Path | None, beside: dict[str, Path]) -> None:
+def is_folder(target: Place | None) -> bool:
+    """Whether a release is written as a folder of parts: its name has no ending."""
+    return isinstance(target, Path) and not target.suffix
+
+
+def check_folder(target: Path) -> None:
+    """Refuse a folder that is there: parts of another release would lie among ours."""
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise OutputError(f"{target}: exists and is not empty; remove it, or choose another name")
+    if not target.parent.is_dir():
+        raise OutputError(f"{target}: there is no directory {target.parent}")
+
+
+def _check_targets(
+    source: Path | None, target: Path | None, beside: dict[str, Path], folder: bool
+) -> None:
     files = [] if source is None else [file_and_part(file)[0] for file in named_files(source)]
     taken = [*files]
-    if target is not None:
+    if target is not None and folder:
+        check_folder(target)
+        if source is not None and _same_file(source, target):
+            raise PolicyError(f"{target}: the output is the input; choose another name")
+    elif target is not None:
         _check_file(source, target, files)
         taken.append(target)
     for what, path in beside.items():
         if any(_same_file(path, other) for other in taken):
             raise PolicyError(f"{path}: the {what} needs a file of its own")
         taken.append(path)
-    for path in (*([target] if target is not None else []), *beside.values()):
+    for path in (*([target] if target is not None and not folder else []), *beside.values()):
         if path.is_dir():
             raise OutputError(f"{path}: is a directory; expected a file name")
         if not path.parent.is_dir():

@@ -26,10 +26,19 @@ def named_files(data: str | Path) -> list[Path]:
     path = Path(data)
     if not is_several(data):
         return [path]
-    named = (
-        path.iterdir() if path.is_dir() else map(Path, glob.glob(str(data)))  # noqa: PTH207
-    )
+    if not path.is_dir():
+        named = [Path(name) for name in glob.glob(str(data))]  # noqa: PTH207
+    elif any(_is_partition(inner) for inner in path.iterdir()):
+        named = [file for file in path.rglob("*")
+                 if all("=" in folder for folder in file.relative_to(path).parts[:-1])]  # fmt: skip
+    else:
+        named = list(path.iterdir())
     return sorted(file for file in named if file.is_file() and _is_data(file))
+
+
+def _is_partition(path: Path) -> bool:
+    """Whether it is a folder of hive, such as ``year=2024``."""
+    return path.is_dir() and "=" in path.name and not path.name.startswith((".", "_"))
 
 
 def would_be_read(target: Path, source: Path) -> bool:
@@ -37,7 +46,11 @@ def would_be_read(target: Path, source: Path) -> bool:
     if not is_several(source):
         return False
     if source.is_dir():
-        return target.parent.resolve() == source.resolve()
+        inside = source.resolve()
+        return target.parent.resolve() == inside or (
+            inside in target.resolve().parents
+            and any(_is_partition(inner) for inner in source.iterdir())
+        )
     return target.absolute().match(str(source.absolute()))
 
 

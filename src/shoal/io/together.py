@@ -31,7 +31,7 @@ except ImportError:  # Windows: no lock, the rest works
     fcntl = None  # type: ignore[assignment]
 
 __all__ = [
-    "all_or_none", "atomic_file", "is_dead", "owner_mark", "partial_name", "remove_stale",
+    "all_or_none", "atomic_file", "is_dead", "locked", "owner_mark", "partial_name", "remove_stale",
     "unfinished",
 ]  # fmt: skip
 
@@ -183,6 +183,13 @@ def _rename(pairs: Sequence[tuple[Path, Path]]) -> None:
 def lock_path(target: Path) -> Path:
     """The lock beside a file."""
     return target.with_name(f".{target.name}.lock")
+
+
+@contextlib.contextmanager
+def locked(target: Path) -> Iterator[None]:
+    """Nobody else writes what belongs to a file meanwhile."""
+    with _lock(target):
+        yield
 
 
 @contextlib.contextmanager

@@ -13,6 +13,8 @@ from shoal.encoding.classes import class_sizes
 from shoal.encoding.spreadsheet import armed_names
 from shoal.encoding.values import distinct_values
 from shoal.errors import InputError, PolicyError
+from shoal.io.addresses import address_of
+from shoal.io.databases import read_stored
 from shoal.io.frames import to_arrow
 from shoal.io.paths import manifest_path
 from shoal.models import KAnonymity, Model, models_of, views_of
@@ -20,7 +22,7 @@ from shoal.policy import Policy
 from shoal.release import Release
 from shoal.released.about import About
 from shoal.verification.check import published_names
-from shoal.verification.manifest import load_manifest, policy_from_manifest
+from shoal.verification.manifest import checked_manifest, load_manifest, policy_from_manifest
 
 __all__ = ["Asked", "Source", "asked_of", "open_source", "open_sources", "own_k"]
 
@@ -90,7 +92,12 @@ def open_sources(
 def open_source(release: Any, number: int, policy: Policy, own: tuple[str, ...] = ()) -> Source:
     """Read one release and the manifest beside it; `number` names it where no file does."""
     name = str(release) if isinstance(release, str | Path) else f"release {number}"
-    claims = _claims(release)
+    claims = None
+    if (address := address_of(release)) is not None:
+        name, stored = str(address), read_stored(address)
+        release = stored.table
+        claims = checked_manifest(stored.manifest, name) if stored.manifest else None
+    claims = claims or _claims(release)
     if claims is not None and "sensitive_table" in claims.get("release", {}):
         raise PolicyError(f"{name}: a release in two tables (anatomy) cannot be joined yet")
     if isinstance(release, Release):

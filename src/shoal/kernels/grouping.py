@@ -5,25 +5,37 @@ import numpy as np
 from shoal.kernels.jit import inner_kernel, kernel
 
 
+@inner_kernel
+def _slot(slots, firsts, key, bits):
+    """Where a key stands in the table, or the empty place where it belongs."""
+    mask = (1 << bits) - 1
+    slot = np.int64(np.uint64(key) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(64 - bits))
+    while slots[slot] >= 0 and firsts[slots[slot]] != key:
+        slot = (slot + 1) & mask
+    return slot
+
+
 @kernel
 def dense_ids(keys, ids):
     """Number equal keys alike, in order of first appearance; returns how many there are.
 
-    A hash table with open addressing: one pass, no sort.
+    A hash table with open addressing: one pass, no sort. It grows with what is in it, since
+    a small one stays in the cache.
     """
-    bits = 4
-    while (1 << bits) < 2 * len(keys):
-        bits += 1
-    mask = (1 << bits) - 1
+    bits = 12
     slots = np.full(1 << bits, -1, dtype=np.int32)
     firsts = np.empty(len(keys), dtype=np.int64)
     count = 0
     for i in range(len(keys)):
         key = keys[i]
-        slot = np.int64(np.uint64(key) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(64 - bits))
-        while slots[slot] >= 0 and firsts[slots[slot]] != key:
-            slot = (slot + 1) & mask
+        slot = _slot(slots, firsts, key, bits)
         if slots[slot] < 0:
+            if 2 * (count + 1) > len(slots):
+                bits += 2
+                slots = np.full(1 << bits, -1, dtype=np.int32)
+                for known in range(count):
+                    slots[_slot(slots, firsts, firsts[known], bits)] = known
+                slot = _slot(slots, firsts, key, bits)
             slots[slot] = count
             firsts[count] = key
             count += 1

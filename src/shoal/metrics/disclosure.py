@@ -20,12 +20,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.encoding.row_order import sorted_rows
+from shoal.encoding.row_order import rows_at
 from shoal.encoding.table import Codes, EncodedTable, Recoding
 from shoal.kernels.metrics.disclosure import candidates, groups_by_code
 from shoal.kernels.metrics.queries import join_covers
 from shoal.kernels.random import seed_words
-from shoal.metrics.coverage import Cover, covered
+from shoal.metrics.coverage import Cover, Covered, covered
 
 __all__ = ["Disclosure", "attribute_disclosure"]
 
@@ -56,6 +56,7 @@ def attribute_disclosure(
     *,
     seed: int = 0,
     records: int | None = None,
+    seen: Covered | None = None,
 ) -> Disclosure | None:
     """The risk of Theorem 3 for the records of a release; None where nothing can be inferred.
 
@@ -71,17 +72,21 @@ def attribute_disclosure(
         What the records to look at are drawn from.
     records
         How many; by default 1,000, or fewer where there are very many groups.
+    seen
+        What the groups cover, where that is known.
     """
     values = table.sensitive_codes[sensitive]
     exempt = table.sensitive[sensitive].exempt
     secret = np.arange(table.n) if exempt is None else np.flatnonzero(~exempt[values])
     if not len(secret):
         return None
-    partition, covers = covered(table, recoding)
+    partition, covers = covered(table, recoding) if seen is None else seen
     most = min(PERSONS, max(1, LOOKS // partition.groups)) if records is None else records
     if len(secret) > most:  # drawn by content: the input's order must leave no trace
-        secret = _by_content(table, sensitive, None if exempt is None else secret)
-    rows = _drawn(secret, most, seed)
+        places = _drawn(len(secret), most, seed)
+        rows = np.sort(_by_content(table, sensitive, None if exempt is None else secret, places))
+    else:
+        rows = secret
     same, everybody = np.zeros((2, len(rows)), dtype=np.int64)
     if covers:
         sizes = [column.size for column in table.qi]
@@ -102,13 +107,16 @@ def attribute_disclosure(
 
 
 def _by_content(
-    table: EncodedTable, sensitive: int, rows: NDArray[np.int64] | None
+    table: EncodedTable,
+    sensitive: int,
+    rows: NDArray[np.int64] | None,
+    places: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Some records, or all, sorted by their codes: which of equal ones is first is all one."""
+    """The records at some places of all, or of some, sorted by their codes."""
     columns = [*table.columns()[::-1], table.sensitive_columns()[sensitive]]
     keys = [(codes if rows is None else codes[rows], size) for codes, size in columns]
-    order = sorted_rows([(codes.astype(np.int64), size) for codes, size in keys])
-    return order if rows is None else rows[order]
+    found = rows_at(keys, places)
+    return found if rows is None else rows[found]
 
 
 def _near(
@@ -141,9 +149,7 @@ def _lengths(cover: Cover, size: int) -> NDArray[np.int64]:
     return np.asarray(np.cumsum(steps[:size]), dtype=np.int64)
 
 
-def _drawn(rows: NDArray[np.int64], most: int, seed: int) -> NDArray[np.int64]:
-    """So many of the rows at most, in their order."""
-    if len(rows) <= most:
-        return rows
+def _drawn(records: int, most: int, seed: int) -> NDArray[np.int64]:
+    """So many of the places of records that are more."""
     rng = np.random.default_rng(seed_words(seed, "disclosure"))
-    return np.sort(rng.choice(rows, most, replace=False, shuffle=False))
+    return rng.choice(records, most, replace=False, shuffle=False)

@@ -7,13 +7,14 @@ whole groups and whole classes add up to exactly the loss of the whole, in whate
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.encoding.codebook import SET
 from shoal.encoding.table import Domain, EncodedTable, Partition, Recoding, extents
 from shoal.kernels.costs import attribute_losses, range_losses
 from shoal.kernels.threads import ALONE, on_threads
@@ -102,6 +103,10 @@ class LossSums:
             self.squares + other.squares,
         )
 
+    def in_classes(self, sizes: NDArray[np.int64]) -> LossSums:
+        """The same with the classes that the whole release has: those of parts can be one."""
+        return replace(self, classes=len(sizes), squares=int((sizes**2).sum()))
+
     def loss(self) -> Loss:
         """The loss of the records that are in these sums."""
         everybody = max(1, self.records + self.suppressed)
@@ -130,7 +135,7 @@ def group_ncp(
     """NCP of one attribute in each group."""
     codes, floor = table.codes[attribute], table.qi[attribute].floor
     losses = np.empty(partition.groups, dtype=np.float64)
-    if domain is None:
+    if domain is None and table.qi[attribute].form == SET:
         parts = (codes, partition.order, partition.offsets)
         attribute_losses(table.costs, attribute, *parts, losses)
     else:

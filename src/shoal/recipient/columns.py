@@ -80,6 +80,30 @@ class Released:
             self.notes.append(f"{name}: what occurs in suppressed cells only is in no group")
         return grouping
 
+    def numbers(self, name: str) -> tuple[NDArray[np.int32], pa.Array, bool] | None:
+        """Of a column of numbers that is published as it is: which of its distinct numbers each
+        record has, these numbers, and whether the last number is a missing value's.
+
+        None for all other columns: `cells` reads them.
+        """
+        if self.about.generalised(name) is not False or self.about.notation(name) is not None:
+            return None
+        if name not in self.table.column_names:
+            return None
+        distinct = self._distinct(name)
+        kind = self.about.kind(name) or guess_kind(distinct.values)[0]
+        if kind != "numeric":
+            return None
+        try:
+            values = distinct.values.cast(pa.float64())
+        except pa.ArrowInvalid:  # larger than floats are, or written in another way
+            return None
+        return (
+            _from_zero(distinct, len(values) + distinct.has_missing),
+            values,
+            distinct.has_missing,
+        )
+
     def cells(self, name: str) -> tuple[NDArray[np.int32], list[Cell], Reading]:
         """Which distinct cell each record has, what each may stand for, and how it was read."""
         if self.apart is not None and name == self.apart.name:

@@ -16,12 +16,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.errors import PolicyError
+from shoal.recipient.apart import Apart
 from shoal.recipient.columns import Released
 from shoal.recipient.groups import spread_grouping
 from shoal.recipient.spread import Asked
 from shoal.released.cells import Anything, Label, Range, Values
 
-__all__ = ["Continuous", "Covered", "covered"]
+__all__ = ["Continuous", "Covered", "Dealt", "covered", "dealt"]
 
 ROUNDS = 2
 """Of weighing. More would find peaks that are not there: on census(2000), k = 50, the mean age
@@ -86,6 +87,20 @@ class Covered:
 
 
 @dataclass(frozen=True, eq=False)
+class Dealt(Covered):
+    """Values that are published by group (anatomy): each group has its values just so often."""
+
+    def draw(self, rng: np.random.Generator) -> NDArray[np.int32]:
+        """The values of each group, dealt out to its records."""
+        order = np.lexsort((rng.random(len(self.codes)), self.codes))
+        sizes = np.bincount(self.codes, minlength=self.cells)
+        counts = np.rint(self.share * sizes[self.cell]).astype(np.int64)
+        drawn = np.empty(len(self.codes), dtype=np.int32)
+        drawn[order] = np.repeat(self.value, counts)
+        return drawn
+
+
+@dataclass(frozen=True, eq=False)
 class Continuous:
     """A column of numbers or moments, of which only the ends of cells are known."""
 
@@ -105,6 +120,17 @@ class Continuous:
         if self.whole:
             return np.minimum(high, low + np.floor(rng.random(len(low)) * (high - low + 1)))
         return np.asarray(low + rng.random(len(low)) * (high - low))
+
+
+def dealt(apart: Apart) -> Dealt:
+    """The sensitive column of a release in two tables."""
+    grouping = spread_grouping(apart.name, apart.codes, apart.cells, apart.reading, ())
+    order = np.argsort(grouping.cell, kind="stable")
+    sizes = np.bincount(grouping.cell, minlength=len(apart.cells))
+    return Dealt(
+        apart.name, apart.reading.kind, apart.codes, grouping.values,
+        np.concatenate([[0], np.cumsum(sizes)]), grouping.value[order], grouping.share[order],
+    )  # fmt: skip
 
 
 def covered(released: Released, name: str) -> Covered | Continuous:

@@ -16,10 +16,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.encoding.publish import GROUP
 from shoal.errors import PolicyError
 from shoal.io.frames import from_arrow
 from shoal.policy import Policy
-from shoal.recipient.covering import Continuous, Covered, as_days, covered
+from shoal.recipient.covering import Continuous, Covered, as_days, covered, dealt
 from shoal.recipient.opening import open_release
 from shoal.released.about import About
 
@@ -37,7 +38,8 @@ Named = Iterator[tuple[str, pa.Array]]
 
 def expand(
     release: Any, as_: str = "midpoint", *, samples: int = SAMPLES, seed: int | None = None,
-    manifest: str | Path | None = None, policy: Policy | str | Path | None = None, **settings: Any,
+    manifest: str | Path | None = None, policy: Policy | str | Path | None = None,
+    sensitive_table: Any = None, **settings: Any,
 ) -> Any:  # fmt: skip
     """A release with plain values in place of intervals, sets, labels and stars.
 
@@ -59,8 +61,10 @@ def expand(
         How many drawings.
     seed
         For the same drawings again; drawn by chance if not given.
-    manifest, policy, **settings
-        What is known of the release, as for `shoal.query`.
+    manifest, policy, sensitive_table, **settings
+        What is known of the release, as for `shoal.query`. Of a release in two tables (anatomy)
+        the sensitive column comes back: the likeliest value of each group, shares of all its
+        values, or (samples) the group's values dealt out to its records.
 
     Returns
     -------
@@ -79,13 +83,16 @@ def expand(
         raise PolicyError(f"as: expected one of {', '.join(FORMS)}; got {as_!r}")
     if samples < 1:
         raise PolicyError(f"samples: expected at least 1; got {samples}")
-    opened = open_release(release, manifest, policy, None, settings, asked_by="expand")
+    opened = open_release(release, manifest, policy, sensitive_table, settings, asked_by="expand")
     released = opened.released
     names = _attributes(released.about)
     columns = [
         covered(released, name) if _is_generalised(released.about, name) else released.table[name]
         for name in names
     ]
+    if released.apart is not None:
+        place = names.index(GROUP)
+        names[place], columns[place] = released.apart.name, dealt(released.apart)
     if as_ != "samples":
         form = FORMS[as_]
         made = [pair for name, column in zip(names, columns, strict=True)

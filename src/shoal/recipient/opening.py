@@ -10,6 +10,8 @@ import pyarrow as pa
 
 from shoal.encoding.spreadsheet import armed_names
 from shoal.errors import InputError, PolicyError
+from shoal.io.addresses import address_of
+from shoal.io.databases import read_database, read_stored
 from shoal.io.frames import to_arrow
 from shoal.io.paths import manifest_path
 from shoal.policy import Policy
@@ -44,17 +46,30 @@ def open_release(
     *,
     asked_by: str,
 ) -> Opened:
-    """Read a `Release`, a released file or a table, with the manifest or policy at hand.
+    """Read a `Release`, a released file or table, with the manifest or policy at hand.
+
+    A table of a database is read with the manifest that the database has of it.
 
     `asked_by` is the name of what asks, for messages.
     """
-    known, claims, notes = _knowledge(release, manifest, policy, settings, asked_by)
+    release, stored, sensitive_table = _from_database(release, sensitive_table)
+    known, claims, notes = _knowledge(release, manifest or stored, policy, settings, asked_by)
     about = About(known, claims)
     table, kind = _read(release, about)
     second = _second(release, sensitive_table, claims, about)
     about = About(known, claims, tuple(table.column_names))
     apart = None if second is None else open_apart(table, second, about)
     return Opened(Released(table, about, apart), kind, notes)
+
+
+def _from_database(release: Any, second: Any) -> tuple[Any, dict[str, Any] | None, Any]:
+    """A release of a database, its manifest and second table, all of one moment."""
+    address = address_of(release)
+    if address is None or address.table is None:
+        return release if address is None else read_database(address), None, second
+    published = read_stored(address)
+    given = published.second if second is None else second
+    return published.table, published.manifest or None, given
 
 
 def _read(source: Any, about: About) -> tuple[pa.Table, str]:
@@ -82,7 +97,7 @@ def _second(
 
 def _knowledge(
     release: Any,
-    manifest: str | Path | None,
+    manifest: str | Path | Mapping[str, Any] | None,
     policy: Policy | str | Path | None,
     settings: Mapping[str, Any],
     asked_by: str,
@@ -99,6 +114,8 @@ def _knowledge(
         policy = release.policy
     given = policy is not None or bool(settings)
     policy = policy.override(**settings) if policy is not None else Policy.parse(**settings)
+    if isinstance(manifest, Mapping):
+        return policy, dict(manifest), ()
     if manifest is not None:
         return policy, load_manifest(Path(manifest)), ()
     if isinstance(release, Release):

@@ -5,7 +5,8 @@ variance of an estimate is what sampling people gives (mean over the samples) an
 values give (variance between the samples). Values are drawn for each column on its own, which
 weakens what columns have to do with each other inside a cell. How far that can move an
 estimate is told by the means and middles of the cells, which err in other ways: the interval
-reaches from one to the other.
+reaches from one to the other. Which of these forms is nearest to the original nobody knows, so
+the variance between them, over their number, is added: the variance that their mean has.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from scipy import stats
 
 from shoal.errors import PolicyError, no_column
 from shoal.io.frames import to_arrow
@@ -168,13 +168,16 @@ def _regression(table: pa.Table, of: str, by: Sequence[str]) -> Found:
 def _pooled(
     found: Sequence[tuple[float, float]], beside: Sequence[float], level: float
 ) -> Estimate:
-    """Rubin's rules."""
+    """Rubin's rules, with what the forms `beside` the samples disagree about."""
     values, variances = np.array(found).T
     m = len(values)
     within, between = float(variances.mean()), float(values.var(ddof=1)) * (1 + 1 / m)
-    total = within + between
     freedom = (m - 1) * (1 + within / between) ** 2 if between > 0 else np.inf
-    reach = float(stats.t.ppf((1 + level) / 2, freedom)) * total**0.5
     value = float(values.mean())
     ends = [value, *beside]
+    of_forms = float(np.var(ends, ddof=1)) / len(ends) if beside else 0.0
+    total = within + between + of_forms
+    from scipy import stats  # takes longer to load than all of Shoal: only who pools waits
+
+    reach = float(stats.t.ppf((1 + level) / 2, freedom)) * total**0.5
     return Estimate(value, min(ends) - reach, max(ends) + reach, total**0.5, m)

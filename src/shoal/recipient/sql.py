@@ -10,17 +10,24 @@ from typing import Any, Literal, NoReturn
 import duckdb
 
 from shoal.errors import PolicyError
+from shoal.recipient.aggregates import Aggregate
 from shoal.recipient.constants import Constants, Node, first_line, is_constant, one_row
 from shoal.recipient.deadline import Deadline
 from shoal.recipient.logic import Expression, both, either, negated
 from shoal.released.conditions import Constant, Test
+from shoal.released.lines import number
 
 __all__ = ["Query", "parse_query"]
 
 SUPPORTED = (
-    "supported: SELECT [columns,] count(*) FROM release WHERE ... GROUP BY columns, with "
+    "supported: SELECT [columns,] count(*) FROM release WHERE ... GROUP BY columns, or "
+    "sum, avg, median, quantile_cont(column, 0.9) in place of the count, with "
     "=, <>, <, <=, >, >=, BETWEEN, IN, IS NULL, AND, OR, NOT between a column and values"
 )
+AGGREGATES = {"count": "count", "sum": "sum", "avg": "avg", "mean": "avg", "median": "quantile"}
+COUNT = Aggregate("count")
+QUANTILES = {"quantile_cont": True, "quantile": False, "quantile_disc": False}
+"""Whether a quantile lies between the two numbers next to it."""
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 COMPARISONS = {
     "COMPARE_EQUAL": "=",
@@ -44,10 +51,11 @@ PARTS = ("children", "left", "right", "input", "lower", "upper")
 
 @dataclass(frozen=True)
 class Query:
-    """What is asked: a condition on each record, and columns to group the counts by."""
+    """What is asked: a condition on each record, columns to group by, and of what."""
 
     where: Expression
     groups: tuple[str, ...] = ()
+    aggregate: Aggregate = COUNT
 
 
 def parse_query(
@@ -95,13 +103,13 @@ class _Parser:
             if node.get(field):
                 _unsupported(clause)
         self._from(node["from_table"])
-        selected = self._select(node["select_list"])
+        selected, aggregate = self._select(node["select_list"])
         groups = self._groups(node, selected)
         where = node.get("where_clause")
         if where is None:
-            return Query(True, groups)
+            return Query(True, groups, aggregate)
         self.constants.compute(self._computed_values(where))
-        return Query(self._condition(where), groups)
+        return Query(self._condition(where), groups, aggregate)
 
     def _tree(self, sql: str) -> Node:
         """The parse tree of the one statement."""
@@ -127,19 +135,47 @@ class _Parser:
             _unsupported("a sample")
         self.table_names = {table["table_name"].lower(), table.get("alias", "").lower()}
 
-    def _select(self, nodes: list[Node]) -> list[str | None]:
-        """Columns of the select list, None in the place of the count."""
+    def _select(self, nodes: list[Node]) -> tuple[list[str | None], Aggregate]:
+        """Columns of the select list, None in the place of what is counted or summed."""
         selected: list[str | None] = []
+        found: list[Aggregate] = []
         for node in nodes:
             if node["class"] == "COLUMN_REF":
                 selected.append(self._column(node))
-            elif _is_count(node):
-                selected.append(None)
             else:
-                _unsupported(f"{_named(node)} in SELECT")
-        if selected.count(None) != 1:
-            _unsupported("a SELECT without exactly one count(*)")
-        return selected
+                selected.append(None)
+                found.append(self._aggregate(node))
+        if len(found) != 1:
+            _unsupported("a SELECT without exactly one count, sum, average or quantile")
+        return selected, found[0]
+
+    def _aggregate(self, node: Node) -> Aggregate:
+        name = node.get("function_name", "")
+        known = name == "count_star" or name in AGGREGATES or name in QUANTILES
+        if node["class"] != "FUNCTION" or not known:
+            _unsupported(f"{_named(node)} in SELECT")
+        if node.get("filter") or node.get("distinct"):
+            _unsupported(f"{_named(node)} with FILTER or DISTINCT")
+        arguments = _arguments(node)
+        if name == "count_star" and not arguments:
+            return COUNT
+        if not arguments or arguments[0]["class"] != "COLUMN_REF":
+            _unsupported(f"{_named(node)} of anything but a column")
+        column = self._column(arguments[0])
+        if name in QUANTILES:
+            share = self._share(node, arguments[1:])
+            return Aggregate("quantile", column, share, QUANTILES[name])
+        if len(arguments) > 1:
+            _unsupported(f"{_named(node)} of several things")
+        return Aggregate(AGGREGATES[name], column)
+
+    def _share(self, node: Node, arguments: list[Node]) -> float:
+        """The share that a quantile is asked for."""
+        constant = self._constant(arguments[0]) if len(arguments) == 1 else None
+        share = number(constant.text) if constant is not None else None
+        if share is None or not 0 <= share <= 1:
+            raise PolicyError(f"query: {_named(node)}: expected a share from 0 to 1, such as 0.9")
+        return float(share)
 
     def _groups(self, node: Node, selected: list[str | None]) -> tuple[str, ...]:
         columns = [name for name in selected if name is not None]
@@ -257,15 +293,20 @@ class _Parser:
         return found
 
 
-def _is_count(node: Node) -> bool:
-    plain = not node.get("filter") and not node.get("distinct")
-    return bool(node["class"] == "FUNCTION" and node["function_name"] == "count_star" and plain)
+def _arguments(node: Node) -> list[Node]:
+    """What a function is applied to, the column of WITHIN GROUP first."""
+    plain = [child.get("expression", child) for child in node.get("arguments", [])]
+    ordered = [order["expression"] for order in (node.get("order_bys") or {}).get("orders") or []
+               if order["type"] != "DESCENDING"]  # fmt: skip
+    return [*ordered, *plain, *(node.get("children") or [])]
 
 
 def _named(node: Node) -> str:
     """What to call a part of the query in a message."""
     if node["class"] == "FUNCTION":
         name = node["function_name"]
+        if name == "count_star":
+            return "count(*)"
         return SPELLED.get(name, f"{name}()" if name.isidentifier() else name)
     if node["class"] == "COLUMN_REF":
         return f"column {'.'.join(node['column_names'])!r}"

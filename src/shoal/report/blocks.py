@@ -5,12 +5,34 @@ Content is put together once; pages, Markdown and JSON are ways to write it down
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Block", "Code", "Fields", "Figure", "Listing", "Report", "Section", "Table", "Terms"]
+__all__ = ["Block", "Code", "Fields", "Figure", "Listing", "Report", "Section", "Table", "Terms",
+           "code", "code_parts", "with_commands"]  # fmt: skip
+
+BEGIN, END = "\x02", "\x03"
+"""Around our own words for a shell: a backtick may as well be part of a column's name."""
+MARKED = re.compile(f"{BEGIN}([^{BEGIN}{END}]*){END}")
+COMMAND = re.compile("`((?:shoal|pip|--)[^`]*)`")
+
+
+def code(text: str) -> str:
+    """Words for a shell, as a part of a sentence."""
+    return f"{BEGIN}{text}{END}"
+
+
+def with_commands(text: str) -> str:
+    """A message of our own, whose commands stand in backticks, as a part of a sentence."""
+    return COMMAND.sub(lambda found: code(found[1]), text)
+
+
+def code_parts(text: str) -> list[str]:
+    """A sentence in parts: every second is for a shell."""
+    return MARKED.split(text)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shoal.errors import OutputError, PolicyError
+from shoal.io.addresses import Place
 from shoal.io.paths import check_not_kept
 from shoal.io.together import atomic_file
 from shoal.policy import Policy
@@ -18,6 +19,7 @@ from shoal.report import sections
 from shoal.report.blocks import Figure, Report, Table
 from shoal.report.changes import changes_of
 from shoal.report.charts import release as charts
+from shoal.report.fitting import fitted
 from shoal.report.source import Source, read_source, source_of
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ PAIRS = 200
 
 
 def report(
-    release: str | Path,
+    release: str | Place,
     manifest: str | Path | None = None,
     *,
     policy: Policy | str | Path | None = None,
@@ -111,7 +113,7 @@ def report_of(source: Source, *, show_small: bool = False) -> Report:
         sections.appendix(source, _toml(source)),
     )
     facts = {
-        "file": source.path.name,
+        "file": source.name,
         "sha256": source.sha256,
         "records": source.table.num_rows,
         "columns": source.table.column_names,
@@ -122,8 +124,8 @@ def report_of(source: Source, *, show_small: bool = False) -> Report:
         **({"pairs": [{"columns": list(p.names), "moved": round(p.distance, 4)}
                       for p in pairs[:PAIRS]]} if pairs else {}),
     }  # fmt: skip
-    return Report(
-        title=str(context.get("title") or f"Privacy report of {source.path.name}"),
+    made = Report(
+        title=str(context.get("title") or f"Privacy report of {source.name}"),
         audience="custodian" if source.custodian else "public",
         verdict=word,
         headline=headline,
@@ -131,6 +133,7 @@ def report_of(source: Source, *, show_small: bool = False) -> Report:
         facts=facts,
         kept=source.kept,
     )
+    return fitted(made)
 
 
 def _original_columns(source: Source) -> Any:

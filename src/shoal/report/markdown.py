@@ -5,7 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from shoal.report.blocks import Block, Code, Fields, Figure, Listing, Report, Section, Table
+from shoal.report.blocks import (
+    Block,
+    Code,
+    Fields,
+    Figure,
+    Listing,
+    Report,
+    Section,
+    Table,
+    code_parts,
+)
 
 __all__ = ["markdown_of"]
 
@@ -73,5 +83,24 @@ def _plain(text: str) -> str:
 
 
 def _line(text: str) -> str:
-    """The same at the beginning of a line: neither heading, nor list, nor quotation."""
-    return BEGINNING.sub(r"\1\\\2", _plain(text))
+    """The same at the beginning of a line: neither heading, nor list, nor quotation.
+
+    Our own words for a shell are code.
+    """
+    parts = code_parts(text)
+    said = (_code(part) if number % 2 else _around(part) for number, part in enumerate(parts))
+    return BEGINNING.sub(r"\1\\\2", "".join(said).strip())
+
+
+def _around(text: str) -> str:
+    """Plain text that keeps a space at its ends, where code follows or came before."""
+    before, after = text[:1].isspace(), text[1:] != "" and text[-1:].isspace()
+    return f"{' ' * before}{_plain(text)}{' ' * after}"
+
+
+def _code(text: str) -> str:
+    """A code span, whatever backticks are in it: the name of a file may have some."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * (longest + 1)
+    room = " " if longest else ""
+    return f"{fence}{room}{' '.join(text.split())}{room}{fence}"

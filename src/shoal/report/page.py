@@ -6,13 +6,15 @@ Texts are escaped by the template; pictures are SVG that we drew ourselves.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
+from itertools import count
 from typing import Any
 
 from shoal.errors import OutputError
-from shoal.report.blocks import Code, Fields, Figure, Listing, Report, Table, Terms
+from shoal.report.blocks import Code, Fields, Figure, Listing, Report, Table, Terms, code_parts
 from shoal.report.charts.theme import load_altair, svg
+from shoal.report.wording import MEANINGS
 
 __all__ = ["page_of", "sections_of"]
 
@@ -30,7 +32,7 @@ def page_of(report: Report) -> str:
 
     text: str = template.render(
         report=report, shape=lambda block: SHAPES[type(block)], drawn=drawn,
-        style=markup(_text("report.css")),
+        style=markup(_text("report.css")), fresh=partial(next, count(1)),
     )  # fmt: skip
     return text
 
@@ -40,8 +42,9 @@ def sections_of(report: Report, drawn: Callable[[Figure], str]) -> list[str]:
     room, markup = _room()
     part = room.get_template("blocks.html").module.part
     shape = lambda block: SHAPES[type(block)]  # noqa: E731
+    fresh = partial(next, count(1))
     return [
-        str(part(section, shape, lambda figure: markup(drawn(figure))))
+        str(part(section, shape, lambda figure: markup(drawn(figure)), fresh))
         for section in report.sections
     ]
 
@@ -62,15 +65,16 @@ def _room() -> tuple[Any, Any]:
         loader=FunctionLoader(_text), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
+    room.globals["means"] = MEANINGS.get
     room.filters["code"] = lambda text: _with_code(text, Markup)
     return room, Markup
 
 
 def _with_code(text: str, markup: Any) -> Any:
-    """Text in backticks as code; everything is escaped."""
+    """Our own words for a shell as code; everything is escaped."""
     parts = [
         markup("<code>{}</code>").format(part) if number % 2 else markup.escape(part)
-        for number, part in enumerate(text.split("`"))
+        for number, part in enumerate(code_parts(text))
     ]
     return markup("").join(parts)
 

@@ -20,7 +20,9 @@ from shoal.attacks.scene import check_original
 from shoal.encoding.spreadsheet import armed_names
 from shoal.encoding.values import distinct_values
 from shoal.errors import InputError, PolicyError, ShoalError, VerificationError
-from shoal.io.frames import to_arrow
+from shoal.io.addresses import Address, Place, address_of
+from shoal.io.databases import read_published
+from shoal.io.frames import normalised, to_arrow
 from shoal.io.paths import manifest_path, record_path, sensitive_path
 from shoal.io.read import read_table
 from shoal.io.write import decoded, sha256_of
@@ -74,6 +76,8 @@ class Source:
     """The release as it was given: a file, or a `Release`."""
     kept: Mapping[Path, str] = field(default_factory=dict)
     """Files that a report must never be written over, and what each is."""
+    shown: str = ""
+    """What a release that is no file is called."""
     policy_given: bool = False
     """The policy was given, not published: it may tell values that nobody has seen."""
 
@@ -81,6 +85,11 @@ class Source:
     def about(self) -> About:
         """How the released cells are to be read."""
         return About(self.policy, self.manifest, tuple(self.table.column_names))
+
+    @property
+    def name(self) -> str:
+        """What the release is called in the report."""
+        return self.shown or self.path.name
 
     @property
     def custodian(self) -> bool:
@@ -119,7 +128,7 @@ class Source:
 
 
 def read_source(
-    release: str | Path,
+    release: str | Place,
     manifest: str | Path | None = None,
     *,
     policy: Policy | str | Path | None = None,
@@ -135,6 +144,9 @@ def read_source(
     InputError
         A file cannot be read, or record or original are of another run.
     """
+    if (address := address_of(release)) is not None:
+        return _in_database(address, manifest, policy, record, original)
+    assert not isinstance(release, Address)
     path = Path(release)
     if not path.is_file():
         raise InputError(f"{path}: no such file")
@@ -177,6 +189,34 @@ def read_source(
         persons=_persons(table, known, record, path),
         given=path,
     )
+
+
+def _in_database(
+    address: Address,
+    manifest: str | Path | None,
+    policy: Policy | str | Path | None,
+    record: str | Path | None,
+    original: Any,
+) -> Source:
+    """A release of a database with its manifest: what the public may know."""
+    if record is not None or original is not None or policy is not None:
+        raise PolicyError(
+            f"{address}: with --record, --original or --policy a report is of a released file; of "
+            "a table in a database there is the public one"
+        )
+    published = read_published(address)
+    claims = published.manifest if manifest is None else load_manifest(Path(manifest))
+    known = policy_from_manifest(claims, str(manifest or address))
+    table = normalised(published.table)
+    checked = verify(address, manifest)
+    if checked.mismatches:
+        raise VerificationError(checked.mismatches[0])
+    return Source(
+        path=Path(address.name), shown=str(address), sha256=published.sha256, policy=known,
+        table=armed_names(table) if known.csv_safe else table, qi=known.qi, verification=checked,
+        manifest=claims, apart=published.second is not None,
+        persons=_persons(table, known, None, Path(address.name)), given=table,
+    )  # fmt: skip
 
 
 def source_of(release: Release, original: Any = None) -> Source:

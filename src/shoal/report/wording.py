@@ -116,6 +116,56 @@ GLOSSARY = {
 }
 """Every word of the report that is not everyday English."""
 
+MEANINGS = {
+    "asked": "What the policy asks for: k, the smallest class; l and the other models, about "
+    "sensitive values; what is done to numbers.",
+    "reached": "What the release reaches: for k the size of its smallest class, for l the least "
+    "diversity of any class, for a quantile how many records share the code.",
+    "verdict": "Whether it was found to hold when the released file was read for this report.",
+    "value": "A value of the column, or what is known of the release. SHA-256 is a fingerprint of "
+    "the file: with a changed byte it is another.",
+    "unchanged": "Share of the cells that are published as they were.",
+    "generalised": "Share of the cells that are published as an interval, a set or a group.",
+    "starred": "Share of the cells that were left out, written *.",
+    "typical width": "Half of the generalised cells are no wider than this.",
+    "records expected": "Records that the release lets expect here: an interval or a set counts "
+    "in parts for each value that it may be.",
+    "records before": "Records of the original with this value; counts below the smallest class "
+    "are not shown.",
+    "chance": "How likely the right record is picked, by who knows all quasi-identifiers: one "
+    "over the size of the class.",
+    "size": "How many share a class, which is how many look alike.",
+    "records": "How many records are in classes of that size.",
+    "persons": "How many persons are in classes of that size.",
+    "threshold": "The largest chance to pick the right record that is tolerated.",
+    "class needed": "The smallest class with which no chance is above the threshold.",
+    "records above it": "Share of the records whose chance to be picked is above the threshold.",
+    "persons above it": "Share of the persons whose chance to be picked is above the threshold.",
+    "guess without": "How often naming the most frequent value of the whole table is right.",
+    "guess with": "How often naming the most frequent value of each class is right.",
+    "records in classes all alike": "Share of the records in classes in which all have one "
+    "value: it is known of them.",
+    "largest share in a class": "The largest part of any class that has one value.",
+    "part of the scores": "SUDA scores a record for each set of few columns by which it alone is "
+    "known; this is the part of all scores in which the column, or both, take part.",
+    "right": "How often the attacker is right, of those people whom the attack is tried on.",
+    "95% interval": "Where the rate lies with a certainty of 95% (Wilson).",
+    "guessing": "How often somebody without the release is right.",
+    "says anything for": "Share of the people about whom the attacker says something.",
+    "beats guessing": "Whether the whole interval is above guessing.",
+    "loss": "0 is nothing lost, 1 everything: the mean width of the published cells, as a share "
+    "of the column's range.",
+    "records moved": "Share of the records that would have to move to another combination of "
+    "values to undo what the release did.",
+    "k": "Every class has at least k records.",
+    "median error of counts": "Half of random questions of the kind how many are such and such "
+    "are answered from the release with a smaller error than this.",
+    "seconds": "Since the search began.",
+    "what": "A fact about the release, as file, manifest or record have it.",
+    "outline": "A standard or guideline: ISO/IEC 27559 is about de-identification of data.",
+}
+"""What the numbers below a heading mean, for who comes to it with the mouse or the keyboard."""
+
 OUTLINES = (
     ("ISO/IEC 27559", "Context assessment: who receives the data, under which controls",
      "Scope and context"),

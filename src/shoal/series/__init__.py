@@ -9,7 +9,19 @@ does so for k without sensitive values, `engine` puts both into the flow, and
 
 from __future__ import annotations
 
-from shoal.series.check import series_check
-from shoal.series.result import SeriesCheck
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shoal.series.check import series_check
+    from shoal.series.result import SeriesCheck
 
 __all__ = ["SeriesCheck", "series_check"]
+_HOMES = {"series_check": "shoal.series.check", "SeriesCheck": "shoal.series.result"}
+
+
+def __getattr__(name: str) -> Any:
+    """Looked up when asked for: every release asks for this room, few are of a series."""
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'shoal.series' has no attribute {name!r}")

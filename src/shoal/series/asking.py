@@ -10,7 +10,7 @@ from shoal.plan import Plan
 from shoal.policy import Policy
 from shoal.series.chain import Chain
 
-__all__ = ["Asked", "asked_of", "is_series"]
+__all__ = ["Asked", "asked_of", "is_series", "refuse_plain"]
 
 BY = "bsgi"
 """The method whose unique groups m-invariance is built on."""
@@ -86,8 +86,8 @@ def _refuse(plan: Plan) -> None:
     for name, why in REFUSED.items():
         if getattr(policy, name) not in (None, False, {}, ()):
             raise PolicyError(f"{name}: a series does not take it: {why}")
-    if policy.engine == "duckdb":
-        raise PolicyError("engine: a series is made in memory; got duckdb")
+    if policy.engine in {"duckdb", "spark"}:
+        raise PolicyError(f"engine: a series is made in memory; got {policy.engine}")
     if policy.m is None:
         if policy.k is None or len(plan.models) > 1:
             got = ", ".join(map(str, plan.models))
@@ -108,9 +108,25 @@ def _refuse(plan: Plan) -> None:
         )
     if plan.method.name != BY:
         raise PolicyError(f"m: a series is grouped by method {BY}; got {plan.method.name}")
+    refuse_plain(policy)
     if policy.sensitive[0] in policy.treat:
         raise PolicyError(
             f"treat of {policy.sensitive[0]!r}: a series keeps its values as they are"
+        )
+
+
+def refuse_plain(policy: Policy) -> None:
+    """Refuse columns by which a record of one release would be known again in the next.
+
+    Of two records of a class one has gone: whose other columns are there again has stayed,
+    and so has his value. Copied to counterfeits, they would tell these, too.
+    """
+    if policy.m is not None and policy.plain:
+        names = ", ".join(map(repr, policy.plain))
+        raise PolicyError(
+            f"plain: a series with m publishes no columns as they are; got {names}: by them "
+            "records would be known again from release to release, and with them who has which "
+            "value; drop them, or make them quasi-identifiers"
         )
 
 
@@ -120,7 +136,7 @@ def _same_table(asked: Asked, chain: Chain) -> None:
     part, path, policy = chain.last.part, chain.last.path, asked.plan.policy
     found = {
         "person": asked.person, "qi": sorted(policy.qi), "sensitive": list(policy.sensitive),
-        "promise": asked.promise,
+        "promise": asked.promise, "twins": policy.twins,
     }  # fmt: skip
     for name, value in found.items():
         known = sorted(part[name]) if name == "qi" else part[name]

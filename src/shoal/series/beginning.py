@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from shoal.errors import PolicyError
 from shoal.io.addresses import Address, Place
@@ -11,8 +12,11 @@ from shoal.plan import Plan
 from shoal.progress import Report
 from shoal.release_parts import SERIES_IN_FILES
 from shoal.series.asking import asked_of, is_series
-from shoal.series.chain import open_chain, refuse_forks
-from shoal.series.engine import SeriesEngine
+from shoal.series.chain import check_unchanged, open_chain
+from shoal.verification.following import Follows
+
+if TYPE_CHECKING:
+    from shoal.series.engine import SeriesEngine
 
 __all__ = ["engine_for_series"]
 
@@ -37,8 +41,13 @@ def engine_for_series(
     if isinstance(target, Address):
         raise PolicyError(SERIES_IN_FILES)
     chain = None if after is None else open_chain(after)
-    if chain is not None and after is not None and not again:
-        folders = [after.absolute().parent, *([] if target is None else [target.parent])]
-        refuse_forks(chain, folders, None if target is None else record_path(target))
+    follows = None
+    if chain is not None and chain.last is not None:
+        follows = Follows(chain.last.path, chain.last.sha256, again=again)
+        follows.refuse_forks(None if target is None else record_path(target))
+        if not again:
+            check_unchanged(chain.last)
     asked = asked_of(plan, chain, append=append)
-    return SeriesEngine(asked, report), asked.plan
+    from shoal.series.engine import SeriesEngine  # what no other release needs to load
+
+    return SeriesEngine(asked, report, follows), asked.plan

@@ -10,7 +10,6 @@ for the first record and kept in it alone. No identifier is in any of them.
 from __future__ import annotations
 
 import hmac
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +24,7 @@ from shoal.io.write import sha256_of
 from shoal.series.packing import HASH_BYTES, unpacked_hashes, unpacked_numbers
 from shoal.verification.record import load_record
 
-__all__ = ["Chain", "Link", "Signature", "keyed_hashes", "open_chain", "refuse_forks"]
+__all__ = ["Chain", "Link", "Signature", "check_unchanged", "keyed_hashes", "open_chain"]
 
 FORMAT = 1
 KEY_BYTES = 32
@@ -36,6 +35,7 @@ Signature = tuple[str | None, ...]
 SHAPES = {
     "format": int, "number": int, "promise": str, "person": str, "qi": list, "sensitive": list,
     "new": str, "signature": str, "signatures": list, "rows": str, "classes": str, "append": bool,
+    "twins": str,
 }  # fmt: skip
 """What the part of a record must have."""
 
@@ -187,24 +187,11 @@ def _joined(links: Sequence[Link]) -> Chain:
     return Chain(key, tuple(links), number, np.concatenate(owned), tuple(signatures))
 
 
-def refuse_forks(chain: Chain, folders: Iterable[Path], written: Path | None) -> None:
-    """Refuse a second release after the same one: the two would not know of each other."""
-    if chain.last is None:
-        return
-    for folder in dict.fromkeys(folder.absolute() for folder in folders):
-        for path in sorted(folder.glob("*.record.json")):
-            if written is not None and path == written.absolute():
-                continue
-            if _follows(path) == chain.last.sha256:
-                raise InputError(
-                    f"record {chain.last.path}: {path.name} follows it already; continue the "
-                    "series after that one, or take that release back"
-                )
-
-
-def _follows(path: Path) -> str | None:
-    try:
-        part = json.loads(path.read_text(encoding="utf-8"))["series"]
-        return str(part["previous"]["sha256"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return None
+def check_unchanged(link: Link) -> None:
+    """Refuse to continue a release that is not what its record says, where it lies beside it."""
+    file = link.path.with_name(Path(str(link.release.get("file"))).name)
+    if file.is_file() and sha256_of(file) != link.release.get("sha256"):
+        raise InputError(
+            f"{file}: is not the release that its record says (SHA-256 differs): the next one "
+            "would keep what was not published; put the published file there"
+        )

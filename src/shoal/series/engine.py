@@ -24,13 +24,14 @@ from shoal.plan import Plan
 from shoal.policy import Policy
 from shoal.progress import Report, silent
 from shoal.release import Release, SeriesPart
-from shoal.series.asking import Asked
+from shoal.series.asking import Asked, refuse_plain
 from shoal.series.cohorts import cohorts
 from shoal.series.invariant import Grouped, invariant_groups, people_of
 from shoal.series.packing import packed_hashes, packed_numbers
 from shoal.series.persons import Numbering, check_changed, check_known, hashes_of
 from shoal.series.proof import check_signatures
 from shoal.verification.check import Verification, released_classes
+from shoal.verification.following import Follows
 
 __all__ = ["SeriesEngine"]
 
@@ -61,14 +62,17 @@ class _Work:
 class SeriesEngine(MemoryEngine):
     """Groups that keep what earlier releases promised; counterfeits where nobody else can."""
 
-    def __init__(self, asked: Asked, report: Report = silent) -> None:
+    def __init__(
+        self, asked: Asked, report: Report = silent, follows: Follows | None = None
+    ) -> None:
         super().__init__(report)
-        self.asked = asked
+        self.asked, self.follows = asked, follows
         self._work = _Work()
 
     def settle(self, source: Source, policy: Policy) -> tuple[Source, Policy]:
         """See `Engine`: and tell persons, while their column is there."""
         source, policy = super().settle(source, policy)
+        refuse_plain(policy)
         asked, work = self.asked, self._work
         column = source.table.column(asked.person)
         work.hashes = hashes_of(column, asked.person, policy, asked.chain.key)
@@ -141,22 +145,20 @@ class SeriesEngine(MemoryEngine):
     def _with_counterfeits(self, encoded: Encoded, plan: Plan, near: Rows, values: Rows) -> Encoded:
         """The microdata with a row for each counterfeit: the place of a mate, another value.
 
-        What is published as it is comes from a row that is drawn, so that nothing tells the
-        two apart.
+        The value is written as in a row that is drawn of those that have it: its spelling
+        tells nothing.
         """
         source, policy = encoded.source, plan.policy
         assert self._work.values is not None
         labels, value = self._work.values.labels, self._work.value[: encoded.table.n]
-        drawn = np.random.default_rng((plan.seed, 3)).integers(0, encoded.table.n, len(near))
-        first = np.full(len(labels), -1, dtype=np.int64)
-        first[value[::-1]] = np.arange(len(value))[::-1]
+        like = _drawn_rows(value, values, plan.seed)
         columns = {}
         for name in source.table.column_names:
             column = source.table.column(name)
             if name in policy.sensitive:
-                more = _cells(column, first[values], [labels[v] for v in values])
+                more = _cells(column, like, [labels[v] for v in values])
             else:
-                more = column.take(pa.array(near if name in policy.qi else drawn))
+                more = column.take(pa.array(near))
             columns[name] = pa.chunked_array([*column.chunks, *more.chunks], column.type)
         table = pa.table(columns)
         with warnings.catch_warnings():
@@ -244,17 +246,29 @@ class SeriesEngine(MemoryEngine):
             **({} if last is not None else {"key": chain.key.hex()}),
             "m": plan.policy.m, "k": plan.policy.k, "person": asked.person,
             "qi": list(plan.policy.qi), "sensitive": list(plan.policy.sensitive),
+            "twins": plan.policy.twins,
             "new": packed_hashes([work.hashes[row] for row in fresh]),
             "signature": packed_numbers(own), "signatures": texts,
             "rows": packed_numbers(numbers[rows]),
             "classes": packed_numbers(work.group[rows]),
         }  # fmt: skip
         told = _counterfeit_table(draft, rows >= real) if asked.promise == "m" else None
-        return SeriesPart(private, public, told)
+        return SeriesPart(private, public, told, self.follows and self.follows.alone)
 
 
 def _released(release: Any) -> dict[str, Any]:
     return {name: release.get(name) for name in ("file", "sha256")}
+
+
+def _drawn_rows(value: Rows, wanted: Rows, seed: int) -> Rows:
+    """For each wanted value a row that has it, drawn; -1 where none has."""
+    order = np.argsort(value, kind="stable")
+    begin, end = np.searchsorted(value[order], wanted), np.searchsorted(
+        value[order], wanted, side="right"
+    )  # fmt: skip
+    luck = np.random.default_rng((seed, 3)).random(len(wanted))
+    at = begin + (luck * (end - begin)).astype(np.int64)
+    return np.where(end > begin, order[np.minimum(at, len(order) - 1)], -1)
 
 
 def _cells(column: pa.ChunkedArray, like: Rows, texts: Sequence[str | None]) -> pa.ChunkedArray:

@@ -52,6 +52,9 @@ def overlaid(
     columns = [encode_column(name, sources, [True] * len(sources)) for name in qi]
     values = _value_codes(sources, sensitive)
     boxes = [_boxes(s, columns, i, values) for i, s in enumerate(sources)]
+    unfit = 0
+    if m is not None and sensitive is not None:
+        unfit = sum(int((m * b.counts.max(axis=1) > b.counts.sum(axis=1)).sum()) for b in boxes)
     cells, complete = boxes[0], True
     for other in boxes[1:]:
         cells, whole = _crossed(cells, other)
@@ -65,8 +68,9 @@ def overlaid(
     least = None if sensitive is None else int(found.min(initial=len(values[1])))
     pinned = 0 if sensitive is None else int((found == 1).sum())
     seen = Overlaid(
-        len(found), pinned, least, int(people.min()) if len(people) else 0, excluded, complete
-    )
+        len(found), pinned, least, int(people.min()) if len(people) else 0, excluded, complete,
+        unfit,
+    )  # fmt: skip
     return seen, tuple(column.name for column in columns if column.unsure)
 
 

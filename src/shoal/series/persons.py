@@ -22,7 +22,9 @@ Rows = NDArray[np.int64]
 
 
 def hashes_of(column: pa.ChunkedArray, name: str, policy: Policy, key: bytes) -> list[bytes]:
-    """Keyed hash of the person of each record, each person once.
+    """Keyed hash of the person of each record, each person once, by what his name reads as.
+
+    With ``twins = "distinct"`` names that differ in spelling are of different persons.
 
     Raises
     ------
@@ -40,7 +42,17 @@ def hashes_of(column: pa.ChunkedArray, name: str, policy: Policy, key: bytes) ->
             f"column {name!r}: {int((counts > 1).sum()):,} persons have more than one record, the "
             f"first of them at record {first}; a series takes one record a person"
         )
-    hashes = keyed_hashes(key, distinct.texts())
+    names = distinct.texts()
+    if policy.twins == "fold":
+        names = [fold(text) for text in names]
+        if len(set(names)) < len(names):
+            raise InputError(
+                f"column {name!r}: {len(names) - len(set(names)):,} persons differ from another "
+                "one in spelling only (blanks, upper and lower case, zeros before a number); a "
+                'series takes one record a person: write them alike, or say twins = "distinct" '
+                "if they are different persons"
+            )
+    hashes = keyed_hashes(key, names)
     return [hashes[code] for code in distinct.codes.tolist()]
 
 

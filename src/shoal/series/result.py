@@ -30,6 +30,8 @@ class Overlaid:
     """Cells in which nobody can be if the releases keep the m that they promise."""
     complete: bool = True
     """Whether all cells were looked at."""
+    unfit: int = 0
+    """Classes of single releases that cannot be what a series promises, whoever is in them."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ class SeriesCheck:
         """``holds`` (by the records), ``broken``, or ``not refuted`` by the releases alone."""
         if self.exact is not None:
             return BROKEN if self.exact.exposed else HOLDS
+        if self.seen.unfit:
+            return BROKEN
         found = self.seen.least if self.promise == "m" else self.seen.smallest
         return BROKEN if found is not None and found < self.level else OPEN
 
@@ -96,6 +100,11 @@ class SeriesCheck:
                 f"  whoever is known to be in one of {seen.pinned:,} of them has one value only"
                 if seen.pinned
                 else f"  each of them leaves {seen.least:,} sensitive values or more"
+            )
+        if seen.unfit:
+            lines.append(
+                f"  {seen.unfit:,} classes have no groups of {self.level} different values, as the "
+                "releases say"
             )
         if seen.excluded:
             lines.append(

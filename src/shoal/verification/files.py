@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +65,7 @@ def verify(
     key: str | Path | None = None,
     record: str | Path | None = None,
     report: str | Path | None = None,
+    memory: str | None = None,
     **settings: Any,
 ) -> Verification:
     """Check a released table against its manifest, or against models given here.
@@ -86,6 +89,9 @@ def verify(
         so that models which count persons can be checked.
     report
         A report of the release, which must be signed by the `key`, too.
+    memory
+        What the check may take, as ``"1GB"``; by default what is free. A CSV or Parquet file
+        that needs more is grouped by DuckDB and never read whole.
     """
     if report is not None and key is None:
         raise PolicyError("report: the signature of a report is checked with a key; give one")
@@ -96,7 +102,8 @@ def verify(
     if policy is not None or settings:
         policy = Policy.of(policy, settings)
         second = None if sensitive_table is None else _table(sensitive_table, policy)
-        return _check(_table(release, policy), second, policy)
+        with _opened(_table(release, policy) if second is not None else release, policy, memory) as table:
+            return _check(table, second, policy)
     if (address := address_of(release)) is not None:
         return _verify_in_database(address, manifest, key, record)
     is_file = isinstance(release, str | Path)
@@ -133,7 +140,7 @@ def verify(
         persons = None
         if record is not None and not changed:
             persons = persons_of(Path(record), Path(release))
-        found = _compared(release, sensitive_table, claims, named, changed, persons)
+        found = _compared(release, sensitive_table, claims, named, changed, persons, memory)
         return replace(found, signed=key is not None and found.holds)
     except ShoalError:
         if changed:  # what is wrong with a file that was changed is that it was changed
@@ -204,10 +211,24 @@ def _compared(
     named: str,
     changed: list[str],
     persons: NDArray[np.int32] | None,
+    memory: str | None = None,
 ) -> Verification:
     """Check the models that the policy of a manifest asks for, and whatever else it says."""
     policy = policy_from_manifest(claims, named)
-    table = _table(release, policy)
+    alone = release if sensitive_table is None else _table(release, policy)
+    with _opened(alone, policy, memory) as table:
+        return _compared_table(table, sensitive_table, claims, policy, changed, persons)
+
+
+def _compared_table(
+    table: Any,
+    sensitive_table: Any,
+    claims: Mapping[str, Any],
+    policy: Policy,
+    changed: list[str],
+    persons: NDArray[np.int32] | None,
+) -> Verification:
+    """The same of a table, or of a file that takes its place."""
     second = None if sensitive_table is None else _table(sensitive_table, policy)
     qi = published_names(policy.qi, table.column_names)
     found = [*changed, *about_columns(claims, policy, table.column_names, qi)]
@@ -225,7 +246,8 @@ def _compared(
     hidden = hidden_orders(claims)
     checks = tuple(_without_order(check, hidden) for check in verification.checks)
     verification = replace(verification, checks=checks)
-    sizes = _class_sizes(table, qi)
+    in_memory = isinstance(table, pa.Table)
+    sizes = _class_sizes(table, qi) if in_memory else verification.class_sizes
     found += about_findings(claims, policy, verification, sizes, table)
     return replace(verification, mismatches=tuple(found))
 
@@ -253,7 +275,7 @@ def _beside(release: Path, claims: Any, manifest: str) -> Path:
 
 
 def _check(
-    table: pa.Table,
+    table: Any,
     sensitive_table: pa.Table | None,
     policy: Policy,
     persons: NDArray[np.int32] | None = None,
@@ -266,7 +288,29 @@ def _check(
     if not policy.qi:
         raise PolicyError("qi: name the quasi-identifiers of the release, with --qi")
     qi = published_names(policy.qi, table.column_names)
+    if not isinstance(table, pa.Table):
+        found: Verification = table.check(qi, models, policy)
+        return found
     return check_release(table, qi, models, policy, person=persons)
+
+
+@contextmanager
+def _opened(release: Any, policy: Policy, memory: str | None) -> Iterator[Any]:
+    """The released table; or, of a file that does not fit into memory, what answers in its place.
+
+    The room of engines knows this one, so it is looked up only when it is asked for.
+    """
+    large = None
+    if isinstance(release, str | Path) and address_of(release) is None:
+        verifying = import_module("shoal.engines.duckdb.verifying")
+        large = verifying.large_file(Path(release), policy, memory)
+    if large is None:
+        yield _table(release, policy)
+        return
+    try:
+        yield large
+    finally:
+        large.close()
 
 
 def _table(data: Any, policy: Policy) -> pa.Table:

@@ -290,8 +290,9 @@ def _public_settings(policy: Policy) -> dict[str, Any]:
     nor a hash of it, against which guesses could be tried, is published.
     """
     settings = policy.settings()
-    for private in ("seed", "engine", "memory", "temp"):  # with the seed anybody could replay
-        settings.pop(private, None)  # the run on guesses; the others say nothing of the release
+    # With the seed anybody could replay the run on guesses; the others say nothing of the release.
+    for private in ("seed", "engine", "memory", "temp", "master"):
+        settings.pop(private, None)
     for name in settings.get("hierarchy", {}):
         spec = policy.hierarchy[name]
         came = Path(spec).name if isinstance(spec, str) else next(iter(spec), "tree")

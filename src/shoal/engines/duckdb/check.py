@@ -32,7 +32,7 @@ from shoal.policy import Policy
 from shoal.verification.check import check_classes
 from shoal.verification.result import Verification
 
-__all__ = ["Written", "connection"]
+__all__ = ["Column", "Written", "connection", "part_checked"]
 
 CLASSES = 1 << 16
 """Classes that are looked at together."""
@@ -51,6 +51,25 @@ class Column(NamedTuple):
     """Code by number of the text; at last that of a null."""
     like: ClassHistograms
     """The whole column, as one class."""
+
+    @classmethod
+    def of(cls, name: str, values: Any, counts: NDArray[np.int64], policy: Policy) -> Column:
+        """What distinct values of a written file count as; the codes are theirs."""
+        raw = armed_column(values) if policy.csv_safe else values
+        distinct = distinct_values(raw, policy.missing, policy.notation.get(name))
+        ranked, _ = counted_values(name, distinct, policy)
+        codes = ranked.code_of_value[distinct.codes]
+        total = np.zeros(len(ranked.texts), dtype=np.int64)
+        np.add.at(total, codes, counts)
+        like = histograms(
+            np.zeros(len(codes), dtype=np.int64),
+            codes,
+            len(ranked.texts),
+            ordered=kind_of(name, distinct, policy) != "categorical",
+            numbers=ranked.numbers,
+            exempt=exempt_codes(name, distinct, ranked, policy),
+        )
+        return cls(name, codes.astype(np.int32), replace(like, table=total))
 
 
 def connection(folder: Path, memory: int, threads: int) -> Any:
@@ -98,7 +117,7 @@ class Written:
         for number in range(passes):
             some = f"WHERE hash({self._listed(qi)}) % {passes} = {number}" if passes > 1 else ""
             for batch in self._classes(qi, columns, bare, some):
-                parts.append(_part(batch, columns, models))
+                parts.append(part_checked(batch, columns, models))
                 self._note(batch, bare)
         found = Verification.merge(parts)
         if found.records != records:
@@ -132,11 +151,8 @@ class Written:
                 f"FROM {self.relation} GROUP BY ALL ORDER BY t NULLS LAST, v NULLS LAST"
             )
         )
-        values = found.column("v")
-        raw = armed_column(values) if self.policy.csv_safe else values
-        distinct = distinct_values(raw, self.policy.missing, self.policy.notation.get(name))
-        ranked, _ = counted_values(name, distinct, self.policy)
-        codes = ranked.code_of_value[distinct.codes]
+        counts = np.asarray(found.column("n")).astype(np.int64)
+        counted = Column.of(name, found.column("v"), counts, self.policy)
         texts = found.column("t").to_pylist()
         null = texts and texts[-1] is None
         there = texts[:-1] if null else texts
@@ -144,19 +160,8 @@ class Written:
             raise VerificationError(f"column {name!r}: different values have one text")
         listed = ", ".join(_text(text) for text in there)
         self.con.execute(f"CREATE OR REPLACE TYPE texts{number} AS ENUM ({listed})")
-        kind = kind_of(name, distinct, self.policy)
-        total = np.zeros(len(ranked.texts), dtype=np.int64)
-        np.add.at(total, codes, np.asarray(found.column("n")).astype(np.int64))
-        like = histograms(
-            np.zeros(len(codes), dtype=np.int64),
-            codes,
-            len(ranked.texts),
-            ordered=kind != "categorical",
-            numbers=ranked.numbers,
-            exempt=exempt_codes(name, distinct, ranked, self.policy),
-        )
-        own = codes if null else np.append(codes, 0)
-        return Column(name, own.astype(np.int32), replace(like, table=total))
+        own = counted.codes if null else np.append(counted.codes, 0).astype(np.int32)
+        return counted._replace(codes=own)
 
     def _note(self, batch: pa.RecordBatch, bare: Sequence[str]) -> None:
         """Count records in classes with one value of a column that no model is about."""
@@ -185,10 +190,10 @@ class Written:
         return ", ".join(self.place[name] for name in names)
 
 
-def _part(
+def part_checked(
     batch: pa.RecordBatch, columns: Sequence[Column], models: Sequence[Model]
 ) -> Verification:
-    """Models on some of the classes."""
+    """Models on some of the classes: their sizes, and a list of numbers of texts each column."""
     sizes = np.asarray(batch.column(0)).astype(np.int64)
     ids = np.repeat(np.arange(len(sizes)), sizes)
     found = {}

@@ -21,7 +21,7 @@ from shoal.engines.ranges.grouping import Ranges
 from shoal.engines.ranges.lending import Lent
 from shoal.progress import Report
 
-__all__ = ["Dealt", "Part", "dealt_out"]
+__all__ = ["Dealt", "DealtForm", "Part", "codes_in", "dealt_out", "marked"]
 
 
 class Part(NamedTuple):
@@ -34,6 +34,22 @@ class Part(NamedTuple):
     at_home: Codes | None
     """Codes of the records that lie there on the curve, where these are not the same."""
 
+    @classmethod
+    def of(cls, rows: pa.Table, away: pa.Table | None, lends: bool) -> Part:
+        """What was dealt out to a range, and the codes of what lies there and was lent."""
+        rows = rows.combine_chunks()
+        codes = codes_in(rows)
+        kept = [name for name in rows.column_names if name.startswith("=")]
+        rest = rows.select(kept).rename_columns([name[1:] for name in kept])
+        if not kept:
+            rest = pa.table({"": pa.nulls(rows.num_rows)})
+        if not lends:
+            return cls(codes, rest, None)
+        home = codes[:, ~np.asarray(rows.column("lent").combine_chunks())]
+        if away is not None:
+            home = np.concatenate([home, codes_in(away)], axis=1)
+        return cls(codes, rest, np.ascontiguousarray(home))
+
 
 class Dealt:
     """Records by their ranges, each range a file."""
@@ -44,19 +60,10 @@ class Dealt:
 
     def take(self, part: int) -> Part:
         """One range; its file is gone afterwards."""
-        rows = pa.Table.from_batches(self.records.take(part)).combine_chunks()
-        codes = _codes(rows)
-        kept = [name for name in rows.column_names if name.startswith("=")]
-        rest = rows.select(kept).rename_columns([name[1:] for name in kept])
-        if not kept:
-            rest = pa.table({"": pa.nulls(rows.num_rows)})
-        if self.away is None:
-            return Part(codes, rest, None)
-        home = codes[:, ~np.asarray(rows.column("lent").combine_chunks())]
-        away = self.away.take(part)
-        if away:
-            home = np.concatenate([home, _codes(pa.Table.from_batches(away))], axis=1)
-        return Part(codes, rest, np.ascontiguousarray(home))
+        rows = pa.Table.from_batches(self.records.take(part))
+        away = [] if self.away is None else self.away.take(part)
+        lent = pa.Table.from_batches(away) if away else None
+        return Part.of(rows, lent, self.away is not None)
 
     def flush(self) -> None:
         self.records.flush()
@@ -64,7 +71,7 @@ class Dealt:
             self.away.flush()
 
 
-def _codes(rows: pa.Table) -> Codes:
+def codes_in(rows: pa.Table) -> Codes:
     names = [name for name in rows.column_names if name.isdigit()]
     codes = np.empty((len(names), rows.num_rows), dtype=np.int32)
     for number, row in enumerate(codes):
@@ -82,7 +89,7 @@ def dealt_out(
     file = spill.file("buckets")
     bucket = np.memmap(file, np.uint16, "r") if ranges is not None else None
     elsewhere = _lent_in_part(table, lent, bucket, seed) if lent and bucket is not None else None
-    work = _Work(table)
+    work = DealtForm(table)
     done = 0
     for batch in table.scan(work.batch):
         here = slice(done, done + batch.num_rows)
@@ -95,7 +102,7 @@ def dealt_out(
             part = np.where((cells >= 0) & (lent.whole[cells] >= 0), lent.whole[cells], home)
             first, last = np.searchsorted(elsewhere[0], [here.start, here.stop])
             part[elsewhere[0][first:last] - done] = elsewhere[1][first:last]
-            batch = _marked(batch, part != home)
+            batch = marked(batch, part != home)
             assert dealt.away is not None
             moved = np.flatnonzero(part != home)
             dealt.away.add(work.codes_of(batch).take(pa.array(moved)), home[moved])
@@ -108,7 +115,7 @@ def dealt_out(
     return dealt
 
 
-class _Work:
+class DealtForm:
     """Staged batches as they lie in the file of a range."""
 
     def __init__(self, table: Coded) -> None:
@@ -146,7 +153,7 @@ class _Work:
         return batch.select([f"{number}" for number in range(len(self.types))])
 
 
-def _marked(batch: pa.RecordBatch, lent: NDArray[np.bool_]) -> pa.RecordBatch:
+def marked(batch: pa.RecordBatch, lent: NDArray[np.bool_]) -> pa.RecordBatch:
     arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
     return pa.RecordBatch.from_pydict({**arrays, "lent": pa.array(lent)})
 

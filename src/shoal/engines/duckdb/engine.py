@@ -52,7 +52,7 @@ from shoal.release import Before as StoodOut
 from shoal.release import MethodUsed, Release
 from shoal.verification.result import Verification
 
-__all__ = ["DuckDBEngine"]
+__all__ = ["DuckDBEngine", "endings_of", "notations_of", "refusal_of"]
 
 OURS = 700_000_000
 """Of the memory of a run what is not the database's: the program, batches, a range or two."""
@@ -108,7 +108,7 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
 
     def refusal(self, plan: Plan, target: Place | None) -> str | None:
         """See `Engine`."""
-        return _refusal(plan, target)
+        return refusal_of(plan, target)
 
     def accept(self, plan: Plan, target: Place | None) -> None:
         """Refuse what cannot be promised out of memory, before the work starts."""
@@ -151,7 +151,7 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
             raise PolicyError("qi: expected at least one quasi-identifier; got none")
         spill = self.room.spill
         stage = staged(source.batches, published, complete, spill, self.report)
-        complete = complete.override(notation=_notations(stage, complete))
+        complete = complete.override(notation=notations_of(stage, complete))
         return source._replace(rest=rest, stage=stage), complete
 
     def treat(self, source: Source, policy: Policy, seed: int) -> Source:
@@ -267,7 +267,7 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
     @told
     def recode(self, table: Coded, groups: Grouped, plan: Plan) -> Draft:
         """Write the release in canonical order, as it will be handed out."""
-        ending = "".join(_endings(self.target)) if isinstance(self.target, Path) else ".parquet"
+        ending = "".join(endings_of(self.target)) if isinstance(self.target, Path) else ".parquet"
         path = self.room.spill.file(f"release{ending}")
         os.close(private(str(path), os.O_CREAT | os.O_WRONLY))
         target = (path, self.source.batches.delimiter)
@@ -300,12 +300,7 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         """What all ranges lost, in the classes of the whole."""
         self.report("measure", 0, 1)
         sizes = verification.class_sizes
-        sums = draft.grouped.loss
-        whole = LossSums(
-            sums.names, sums.weights, sums.lost, sums.records, sums.suppressed, sums.stars,
-            sums.starred_records, sums.released, len(sizes), int((sizes**2).sum()),
-        )  # fmt: skip
-        return Measured(whole.loss(), sizes)
+        return Measured(draft.grouped.loss.in_classes(sizes).loss(), sizes)
 
     def bound(self, table: Coded, draft: Draft, plan: Plan) -> Bound | None:
         """None: a bound looks at all records; the release says so."""
@@ -366,7 +361,7 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         )  # fmt: skip
 
 
-def _refusal(plan: Plan, target: Place | None) -> str | None:
+def refusal_of(plan: Plan, target: Place | None) -> str | None:
     """Why a plan cannot be carried out here."""
     policy = plan.policy
     if reason := wants_the_whole(plan):
@@ -382,12 +377,12 @@ def _refusal(plan: Plan, target: Place | None) -> str | None:
     return None
 
 
-def _endings(path: Path) -> list[str]:
+def endings_of(path: Path) -> list[str]:
     endings = [suffix.lower() for suffix in path.suffixes]
     return endings[-2:] if endings[-1:] == [".gz"] else endings[-1:]
 
 
-def _notations(stage: Staged, policy: Policy) -> dict[str, str]:
+def notations_of(stage: Staged, policy: Policy) -> dict[str, str]:
     """How dates and numbers are written, told by all values of a column."""
     found = {}
     for name in (*policy.qi, *policy.sensitive):

@@ -24,7 +24,7 @@ from shoal.methods.sparseness import how_few_repeat, least_class
 from shoal.plan import Plan
 from shoal.policy import Policy
 
-__all__ = ["Counting", "Sample", "told_before"]
+__all__ = ["Counting", "Sample", "key_of", "told_before"]
 
 
 class Sample:
@@ -107,7 +107,7 @@ def told_before(con: Any, table: Coded, plan: Plan) -> tuple[list[str], list[str
 
     def as_keys(batch: pa.RecordBatch) -> pa.RecordBatch:
         codes = [*table.codes(batch), *table.sensitive_codes(batch)]
-        columns = [_key(batch.column(name), policy) for name in plain]
+        columns = [key_of(batch.column(name), policy) for name in plain]
         columns += [pa.array(row.astype(np.int32)) for row in codes]
         return pa.RecordBatch.from_arrays(columns, list(place.values()))
 
@@ -134,7 +134,7 @@ def told_before(con: Any, table: Coded, plan: Plan) -> tuple[list[str], list[str
     return exposed, cautions
 
 
-def _key(column: pa.Array, policy: Policy) -> pa.Array:
+def key_of(column: pa.Array, policy: Policy) -> pa.Array:
     """A plain column with nulls where a value is missing; floats by their bits, as in memory."""
     present = pa.array(is_present(column, policy.missing))
     if pa.types.is_floating(column.type):

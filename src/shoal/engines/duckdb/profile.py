@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from shoal.encoding.values import Values, is_present
 from shoal.errors import InputError
 
-__all__ = ["BITS", "Growing", "Profiled"]
+__all__ = ["BITS", "Growing", "Profiled", "keys_of"]
 
 
 BITS = {16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
@@ -64,7 +64,7 @@ class Growing:
         known = len(self.counts)
         number = np.zeros(len(values) + 1, dtype=np.int64)
         new: list[int] = []
-        for place, key in enumerate(_keys(values)):
+        for place, key in enumerate(keys_of(values)):
             if key is None:
                 continue
             found = self.index.get(key)
@@ -115,7 +115,7 @@ class Growing:
         return codes
 
 
-def _keys(values: pa.Array) -> list[Any]:
+def keys_of(values: pa.Array) -> list[Any]:
     """Values as Python objects that are equal where they are."""
     kind = values.type
     if pa.types.is_temporal(kind):

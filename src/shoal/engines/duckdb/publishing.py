@@ -33,7 +33,7 @@ from shoal.metrics.loss import LossSums, sums_of
 from shoal.policy import Policy
 from shoal.progress import Report
 
-__all__ = ["Before", "Classes", "PublishedRange", "published_range", "write_file"]
+__all__ = ["Before", "Classes", "Layout", "PublishedRange", "published_range", "write_file"]
 
 STRETCH = 1 << 17
 """Records that are sorted at once."""
@@ -113,10 +113,14 @@ class Classes:
 
     def add(self, part: PublishedRange) -> int:
         """Take in the classes of a range; gives the number of its first one."""
+        return self.take_in(part.columns, part.sizes)
+
+    def take_in(self, columns: dict[str, pa.Array], sizes: NDArray[np.int64]) -> int:
+        """The same of what they publish, and how many records each has."""
         first = sum(map(len, self.parts))
-        for name, column in part.columns.items():
+        for name, column in columns.items():
             self.chunks.setdefault(name, []).append(column)
-        self.parts.append(part.sizes)
+        self.parts.append(sizes)
         return first
 
     def ranked(self) -> tuple[NDArray[np.int64], NDArray[np.int64], pa.Table]:
@@ -190,7 +194,7 @@ def write_file(
             report("recode", done, coded.records)
         pieces.remove()
     scattered.flush()
-    layout = _Layout(coded, published)
+    layout = Layout(coded, published)
     writer = Writer(target[0], target[0], target[1])
     sample = Sample(coded.records)
     try:
@@ -209,7 +213,7 @@ def write_file(
         raise
 
 
-class _Layout:
+class Layout:
     """Which columns are released, in which order and form."""
 
     def __init__(self, coded: Coded, published: pa.Table) -> None:

@@ -28,7 +28,7 @@ from shoal.io.batches import Batches
 from shoal.policy import Policy
 from shoal.progress import Report
 
-__all__ = ["Coded", "Staged", "coded", "staged"]
+__all__ = ["Coded", "Explained", "Staged", "coded", "explained", "staged"]
 
 
 class Staged(NamedTuple):
@@ -150,8 +150,35 @@ class Coded:
         )
 
 
-def coded(stage: Staged, policy: Policy, workers: int, sketched: bool, report: Report) -> Coded:
-    """The codebook of a table that was staged; with a sketch of it, where one is wanted."""
+class Explained(NamedTuple):
+    """What the values of a table that was staged stand for."""
+
+    qi: tuple[Attribute, ...]
+    sensitive: tuple[SensitiveAttribute, ...]
+    counts: dict[str, NDArray[np.int64]]
+    """Records of each code of each column."""
+    numbers: dict[str, NDArray[np.int32]]
+    """The code of each number of a value."""
+    spelt: tuple[str, ...]
+    """Sensitive columns in which different values have one code."""
+
+    def coded(self, stage: Staged, policy: Policy, sketch: Sketch | None, workers: int) -> Coded:
+        """The codebook, its value sets arranged by a sketch of the table."""
+        qi = self.qi
+        if sketch is not None and worth_arranging(qi, stage.records):
+            qi = tuple(arranged_by(sketch, qi, [self.counts[name] for name in policy.qi]))
+        book = Codebook(
+            qi,
+            self.sensitive,
+            tuple(self.counts[name] for name in policy.qi),
+            tuple(self.counts[name] for name in policy.sensitive),
+            stage.records,
+        )
+        return Coded(stage, policy, book, self.numbers, self.spelt, sketch, workers)
+
+
+def explained(stage: Staged, policy: Policy) -> Explained:
+    """What the values of a table that was staged stand for."""
     numbers: dict[str, NDArray[np.int32]] = {}
     try:
         qi = [_explained(stage, name, policy, attribute_of, numbers) for name in policy.qi]
@@ -169,25 +196,22 @@ def coded(stage: Staged, policy: Policy, workers: int, sketched: bool, report: R
     spelt = [
         name for name in policy.sensitive if _merges(stage.values[name], numbers[name], policy)
     ]
+    return Explained(tuple(qi), tuple(sensitive), counts, numbers, tuple(spelt))
+
+
+def coded(stage: Staged, policy: Policy, workers: int, sketched: bool, report: Report) -> Coded:
+    """The codebook of a table that was staged; with a sketch of it, where one is wanted."""
+    found = explained(stage, policy)
     sketch = None
-    if sketched or worth_arranging(qi, stage.records):
-        sketch, done = Sketch(len(qi)), 0
+    if sketched or worth_arranging(found.qi, stage.records):
+        sketch, done = Sketch(len(found.qi)), 0
         for codes in flow(
-            lambda batch: _codes(batch, policy.qi, numbers), stage.pieces.read(), workers
+            lambda batch: _codes(batch, policy.qi, found.numbers), stage.pieces.read(), workers
         ):
             sketch.add(codes)
             done += codes.shape[1]
             report("encode", done, stage.records)
-        if worth_arranging(qi, stage.records):
-            qi = list(arranged_by(sketch, qi, [counts[name] for name in policy.qi]))
-    book = Codebook(
-        tuple(qi),
-        tuple(sensitive),
-        tuple(counts[name] for name in policy.qi),
-        tuple(counts[name] for name in policy.sensitive),
-        stage.records,
-    )
-    return Coded(stage, policy, book, numbers, tuple(spelt), sketch, workers)
+    return found.coded(stage, policy, sketch, workers)
 
 
 def _explained(

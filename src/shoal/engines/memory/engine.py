@@ -47,12 +47,13 @@ from shoal.engines.ranges.grouping import grouped_by_ranges
 from shoal.engines.ranges.which import range_size
 from shoal.errors import InfeasibleError, NotFoundError, ShoalError, ShoalWarning
 from shoal.io.addresses import Address, Place, place_of
-from shoal.io.batches import files_of, joined
+from shoal.io.folders import files_of
 from shoal.io.frames import to_arrow
 from shoal.io.parts import file_and_part
 from shoal.io.read import delimiter_of
 from shoal.io.several import is_several
 from shoal.io.write import sha256_of
+from shoal.metrics.coverage import covered
 from shoal.metrics.disclosure import Disclosure, attribute_disclosure
 from shoal.metrics.loss import measure
 from shoal.models import check_eligible
@@ -125,9 +126,6 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
         place = place_of(data) if isinstance(data, str | Path | Address) else None
         path = file_and_part(place)[0] if isinstance(place, Path) else None
         files = files_of(data) if is_several(data) else []
-        if files:
-            parts = [to_arrow(f, policy.missing, policy.encoding)[0] for f in files]
-            data = joined(parts, files)
         table, kind = to_arrow(data, policy.missing, policy.encoding)
         # What is no regular file, as a pipe, cannot be read twice.
         digest = sha256_of(path) if path is not None and path.is_file() else None
@@ -403,8 +401,11 @@ def _disclosure(kept: Kept, recoding: Recoding, plan: Plan) -> dict[str, Disclos
     """Paper 002's Theorem 3, where groups are of records and published with their values."""
     if plan.policy.person is not None or kept.outcome.separated is not None:
         return {}
+    if not kept.table.sensitive:
+        return {}
+    seen = covered(kept.table, recoding)
     found = {
-        column.name: attribute_disclosure(kept.table, recoding, number, seed=plan.seed)
+        column.name: attribute_disclosure(kept.table, recoding, number, seed=plan.seed, seen=seen)
         for number, column in enumerate(kept.table.sensitive)
     }
     return {name: risk for name, risk in found.items() if risk is not None}

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.encoding.sketch import Sketch
 from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.engines.memory.canonical import canonical
 from shoal.engines.memory.outliers import Kept
@@ -122,9 +121,7 @@ def grouped_by_ranges(
     table: EncodedTable, plan: Plan, size: int, report: Report = silent
 ) -> Outcome:
     """Groups of all records of a table in memory, range by range, on all cores."""
-    sketch = Sketch(len(table.qi))
-    sketch.add(table.codes)
-    book = table.codebook
+    sketch, book = table.sketch, table.codebook
     course = course_of(plan, sketch, table.qi, book.counts)
     values = sum(column.size for column in table.sensitive)
     borders = Borders(course, sketch, table.n, size, values)

@@ -10,6 +10,7 @@ from shoal.io.databases.publishing import (
     publish,
     read_manifest,
     read_published,
+    read_stored,
     second_table,
 )
 from shoal.io.databases.reading import (
@@ -22,5 +23,5 @@ from shoal.io.databases.reading import (
 __all__ = [
     "MANIFESTS", "Published", "UnsureError", "column_names_of", "estimated_rows",
     "hash_as_stored", "publish", "read_batches", "read_database", "read_manifest",
-    "read_published", "second_table",
+    "read_published", "read_stored", "second_table",
 ]  # fmt: skip

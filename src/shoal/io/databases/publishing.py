@@ -24,7 +24,7 @@ from shoal.io.databases.rows import RowsHash, hash_of_rows
 
 __all__ = [
     "MANIFESTS", "Published", "UnsureError", "hash_as_stored", "publish", "read_manifest",
-    "read_published", "second_table",
+    "read_published", "read_stored", "second_table",
 ]  # fmt: skip
 
 MANIFESTS = "shoal_manifest"
@@ -185,16 +185,22 @@ def read_published(address: Address) -> Published:
     """A release with its manifest, both of one moment."""
     if address.table is None:
         raise InputError(f"{address}: a release is a table; expected ?table=NAME")
+    published = read_stored(address)
+    if not published.manifest:
+        raise InputError(
+            f"{address}: {MANIFESTS} has no manifest of it; check with --qi and -k instead"
+        )
+    return published
+
+
+def read_stored(address: Address) -> Published:
+    """A table with its manifest, both of one moment; the manifest is empty if there is none."""
     with connected(address) as database:
-        manifest = _manifest(database, address.table)
-        if manifest is None:
-            raise InputError(
-                f"{address}: {MANIFESTS} has no manifest of it; check with --qi and -k instead"
-            )
+        manifest = _manifest(database, address.table or "") or {}
         table, digest = _read(database)
         if not manifest.get("release", {}).get("sensitive_table"):
             return Published(table, digest, manifest)
-        name = second_table(address.table)
+        name = second_table(address.table or "")
         with database.stream(f"SELECT * FROM {database.named(name)}") as reader:
             second = reader.read_all()
         return Published(table, digest, manifest, second, _hash(second))

@@ -1,5 +1,7 @@
 """For each of some records: who else it could be, and how many of those have its value."""
 
+import numpy as np
+
 from shoal.kernels.jit import inner_kernel, kernel
 
 
@@ -30,6 +32,25 @@ def groups_by_code(cover, groups, starts, listed):
                 place[code] += 1
 
 
+@inner_kernel
+def _ends(cover, groups, ends):
+    """Smallest and largest code of each group's values, attribute after attribute."""
+    for group in range(groups):
+        for a in range(ends.shape[1] // 2):
+            row = cover.row[a, group]
+            ends[group, 2 * a] = cover.first[cover.starts[row]]
+            ends[group, 2 * a + 1] = cover.last[cover.starts[row + 1] - 1]
+
+
+@inner_kernel
+def _beyond(ends, point, group):
+    """Whether a record is outside of what a group's values span: most are, and it is soon told."""
+    for a in range(len(point)):
+        if point[a] < ends[group, 2 * a] or point[a] > ends[group, 2 * a + 1]:
+            return True
+    return False
+
+
 @kernel
 def candidates(cover, points, wanted, values, offsets, near, same, everybody):
     """Fill ``same`` and ``everybody`` for each point, over all groups that cover it.
@@ -48,11 +69,13 @@ def candidates(cover, points, wanted, values, offsets, near, same, everybody):
     same, everybody
         int64, of each point, 0 before: records with its value, and all.
     """
-    begins, ends, listed = near
+    begins, stops, listed = near
+    ends = np.empty((len(offsets) - 1, 2 * points.shape[1]), dtype=np.int32)
+    _ends(cover, len(ends), ends)
     for p in range(len(points)):
-        for place in range(begins[points[p, 0]], ends[points[p, 0]]):
+        for place in range(begins[points[p, 0]], stops[points[p, 0]]):
             group = listed[place]
-            if not _covers(cover, points[p], group):
+            if _beyond(ends, points[p], group) or not _covers(cover, points[p], group):
                 continue
             everybody[p] += offsets[group + 1] - offsets[group]
             for i in range(offsets[group], offsets[group + 1]):

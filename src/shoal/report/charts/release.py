@@ -10,8 +10,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from shoal.report.charts.theme import ACCENT, COLOURS, INK, PALE, load_altair
+from shoal.report.charts.theme import ACCENT, BEHIND, COLOURS, INK, PALE, load_altair
 from shoal.report.charts.treemap import tiles
+from shoal.report.fitting import apart, shortened
 
 __all__ = ["cells", "class_sizes", "distribution", "ladder", "line", "losses"]
 
@@ -23,7 +24,9 @@ NEAR = 28
 """Pixels that the label of a threshold takes."""
 SOFT = COLOURS[7]
 WARM = COLOURS[1]
-LETTER = 6.6
+LETTERS = 20
+"""Letters of a value beside its bar."""
+LETTER = 7.3
 """Pixels of a letter on a bar."""
 NAMED = {ACCENT: "blue", SOFT: "light blue", COLOURS[2]: "green", WARM: "orange"}
 PLAIN_ZERO = "datum.value == 0 ? '0' : datum.label"
@@ -192,10 +195,8 @@ def ladder(
         for high in (False, True)
     ]
     points = marks.mark_point(filled=True, size=90, color=ACCENT, opacity=1)
-    texts = marks.mark_text(align="left", dx=9, fontSize=12, fontWeight=600, color=INK).encode(
-        text="text:N"
-    )
-    return alt.layer(rules, *named, points, texts).properties(
+    texts = _over(marks, align="left", dx=9, fontSize=12, fontWeight=600)
+    return alt.layer(rules, *named, points, *texts).properties(
         width=width, height=ROW * len(rows) + 8
     )
 
@@ -203,20 +204,26 @@ def ladder(
 def distribution(bars: Sequence[tuple[str, float, float | None]]) -> Any:
     """Values of one column: expected records after, and a mark where they were before."""
     alt = load_altair()
-    rows = [{"label": _short(label), "after": after} for label, after, _ in bars]
-    marks = [{"label": _short(label), "before": before} for label, _, before in bars
+    labels = apart([label for label, _, _ in bars], LETTERS)
+    rows = [{"label": label, "after": after}
+            for label, (_, after, _) in zip(labels, bars, strict=True)]  # fmt: skip
+    marks = [{"label": label, "before": before}
+             for label, (_, _, before) in zip(labels, bars, strict=True)
              if before is not None]  # fmt: skip
     y = alt.Y(
         "label:N",
-        sort=[row["label"] for row in rows],
+        sort=labels,
         title=None,
-        axis=alt.Axis(ticks=False, domain=False, labelLimit=130, grid=False),
+        axis=alt.Axis(ticks=False, domain=False, labelLimit=150, grid=False),
     )
     x = alt.X(
         "after:Q",
         title=None,
-        axis=alt.Axis(tickCount=3, format="~s", labelExpr=PLAIN_ZERO, domain=False, ticks=False),
-    )
+        axis=alt.Axis(
+            tickCount=3, format="~s", labelExpr=PLAIN_ZERO, domain=False, ticks=False,
+            labelFlush=False, labelOverlap="greedy", labelSeparation=8,
+        ),
+    )  # fmt: skip
     layers = [alt.Chart(alt.Data(values=rows)).mark_bar(color=ACCENT, height=12).encode(x=x, y=y)]
     if marks:
         layers.append(
@@ -235,12 +242,12 @@ def line(
     few = len(points) <= 5
     rows = [{"at": at, "loss": loss, "text": text} for at, loss, text in points]
     most = max(loss for _, loss, _ in points)
-    scale = alt.Scale(type="log", nice=False, padding=24) if logarithmic else alt.Scale(zero=True)
+    scale = alt.Scale(type="log", nice=False, padding=46) if logarithmic else alt.Scale(zero=True)
     x = alt.X(
         "at:Q", title=across, scale=scale,
         axis=alt.Axis(
-            tickCount=5, grid=False, ticks=False, format="~g",
-            **({"values": [at for at, _, _ in points]} if few else {}),
+            tickCount=5, grid=False, ticks=False,
+            **({"values": [at for at, _, _ in points], "format": "~g"} if logarithmic else {}),
         ),
     )  # fmt: skip
     y = alt.Y(
@@ -254,17 +261,19 @@ def line(
     named = [row for row in rows if row["text"]]
     labelled = alt.Chart(alt.Data(values=named)).encode(x=x, y=y)
     dots = labelled.mark_point(filled=True, size=70, color=ACCENT, opacity=1)
-    texts = labelled.mark_text(dy=-13, fontSize=11, fontWeight=600, color=INK).encode(text="text:N")
-    return alt.layer(path, dots, texts).properties(width=WIDTH - 50, height=150)
+    texts = _over(labelled, dy=-13, fontSize=11, fontWeight=600)
+    return alt.layer(path, dots, *texts).properties(width=WIDTH - 50, height=150)
 
 
-def _short(text: str, most: int = 24) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+def _over(base: Any, **look: Any) -> list[Any]:
+    """Texts that lines behind them do not run through."""
+    paints = ({"color": BEHIND, "stroke": BEHIND, "strokeWidth": 5}, {"color": INK})
+    return [base.mark_text(**look, **paint).encode(text="text:N") for paint in paints]
 
 
 def _fitting(text: str, most: float) -> str:
     """A text, or its beginning, in a place for so many letters; nothing where that is too few."""
-    return text if len(text) <= most else _short(text, int(most)) if most >= 4 else ""
+    return text if len(text) <= most else shortened(text, int(most)) if most >= 4 else ""
 
 
 def _percent(share: float) -> str:

@@ -17,8 +17,8 @@ from shoal.errors import OutputError
 from shoal.explore.comparison import check_target
 from shoal.io.together import atomic_file
 
-__all__ = ["ACCENT", "COLOURS", "ENDINGS", "GRID", "INK", "PALE", "load_altair", "save", "styled",
-           "svg"]  # fmt: skip
+__all__ = ["ACCENT", "BEHIND", "COLOURS", "ENDINGS", "GRID", "INK", "PALE", "load_altair", "save",
+           "styled", "svg"]  # fmt: skip
 
 ENDINGS = (".svg", ".html", ".png")
 OPTIONS: dict[str, dict[str, Any]] = {"html": {"inline": True}, "png": {"scale_factor": 2}}
@@ -27,6 +27,8 @@ OPTIONS: dict[str, dict[str, Any]] = {"html": {"inline": True}, "png": {"scale_f
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#AA4499", "#B8860B", "#882255", "#444444", "#56B4E9")
 ACCENT = COLOURS[0]
 INK, PALE, GRID, AXIS, PAPER = "#222222", "#6B6B6B", "#E6E6E6", "#999999", "#FFFFFF"
+BEHIND = "#F4F6F7"
+"""What a page has behind a picture."""
 FONT = "Helvetica Neue, Helvetica, Arial, sans-serif"
 
 SLACK = 24
@@ -35,7 +37,7 @@ LARGER = 1.15
 """How much larger than it was drawn a picture may be shown where there is room."""
 
 VARIABLES = {
-    **{INK: "ink", PALE: "pale", GRID: "grid", AXIS: "axis", PAPER: "paper"},
+    **{INK: "ink", PALE: "pale", GRID: "grid", AXIS: "axis", PAPER: "paper", BEHIND: "behind"},
     **{colour: f"series-{number}" for number, colour in enumerate(COLOURS)},
 }
 """Colours that a page may set anew, for a dark screen: the names of their CSS variables."""

@@ -13,7 +13,7 @@ from shoal.attacks.scene import Scene, scene_of
 from shoal.attacks.secret import secrets_of
 from shoal.errors import ShoalError
 from shoal.policy import Policy
-from shoal.report.blocks import Block, Table
+from shoal.report.blocks import Block, Table, code, with_commands
 from shoal.report.source import Source
 from shoal.report.wording import listed, percent
 from shoal.risks.measure import risk
@@ -87,18 +87,21 @@ def attacks_tried(source: Source, policy: Policy | None) -> Told:
     """Attacks on the release by whoever knows people of the original."""
     if source.original is None:
         return [], [], {}
-    command = f"shoal attack {source.path.name} --original FILE --control FILE"
+    command = f"shoal attack {source.name} --original FILE --control FILE"
     if source.apart:
-        why = "attacks are made for one table, and this release has two"
+        why = "attacks are made for one table, and this release has two."
     elif source.table.num_rows > MOST_RECORDS:
-        why = f"of more than {MOST_RECORDS:,} records that takes longer than a report may"
+        why = (
+            f"of more than {MOST_RECORDS:,} records that takes longer than a report may. "
+            f"{code(command)} tries them."
+        )
     else:
         try:
             scene = scene_of(source.given, source.original, None, policy or Policy.parse())
             return _told(tuple(_quick(scene)), command)
         except ShoalError as error:
-            why = str(error)
-    return [f"No attack was tried for this report: {why}. `{command}` tries them."], [], {}
+            why = f"{with_commands(str(error))}."
+    return [f"No attack was tried for this report: {why}"], [], {}
 
 
 def _quick(scene: Scene) -> Iterator[Found]:
@@ -120,8 +123,10 @@ def _told(found: tuple[Found, ...], command: str) -> Told:
     better = [one for one in found if one.beats_guessing]
     lines = [
         f"{len(found)} attacks were tried, with what people of the original have; {len(better)} "
-        "did better than guessing without the release. Part of that is knowledge about people in "
-        f"general: `{command}` compares with people who are not in it."
+        "did better than guessing without the release.",
+        "They have no control here, people who are not in the release: how much of what they got "
+        "is knowledge about people in general is not told apart, and attackers who learn or hold "
+        f"more were not tried. {code(command)} does both.",
     ]
     table = Table("Attacks tried", headings, rows, numbers=(2, 3, 4, 5))
     return lines, [table], {"attacks": [one.to_dict() for one in found]}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shoal._version import __version__
-from shoal.report.blocks import Code, Fields, Section, Table, Terms
+from shoal.report.blocks import Code, Fields, Section, Table, Terms, code
 from shoal.report.source import Source
 from shoal.report.wording import GLOSSARY, OUTLINES
 
@@ -12,7 +12,7 @@ __all__ = ["appendix", "checking", "sign_off"]
 
 def checking(source: Source) -> Section:
     """How anybody can check it."""
-    name = source.path.name
+    name = source.name
     versions = source.told("versions") or {}
     made = ", ".join(f"{what} {number}" for what, number in versions.items())
     answer = [
@@ -46,8 +46,8 @@ def sign_off(source: Source) -> Section:
         ("Signature", ""),
     )
     answer = (
-        "To be filled in by whoever decides. `shoal sign` signs the files themselves, so that a "
-        "changed byte is noticed.",
+        f"To be filled in by whoever decides. {code('shoal sign')} signs the files themselves, so "
+        "that a changed byte is noticed.",
     )
     return Section("sign-off", "Sign-off", "Who decides?", answer, (Fields(fields),))
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from shoal.encoding.classes import class_ids
 from shoal.encoding.values import distinct_values
 from shoal.models import ClassHistograms, histograms, sizes_only
-from shoal.report.blocks import Block, Figure, Section, Table
+from shoal.report.blocks import Block, Figure, Section, Table, code
 from shoal.report.charts import release as charts
 from shoal.report.risks import THRESHOLDS, Risk, class_bins, risk_of
 from shoal.report.sections.attackers import Told
@@ -41,8 +41,8 @@ def risk(
     answer = [
         f"Somebody who knows {'all quasi-identifiers' if view.reader is None else _known(view)} "
         "of a person, and that the person is in the table, picks the right "
-        f"{units[:-1]} with a chance of at most {_chance(found.smallest)}, and "
-        f"{percent(found.average)} on average."
+        f"{units[:-1]} with a chance of {_chance(found.smallest)}, and {percent(found.average)} "
+        "on average."
         for view, found in risks
     ]
     if before is not None:
@@ -108,8 +108,9 @@ def _of_hidden_persons(
     if least > 1:
         answer.append(
             f"If the promises hold, every class has at least {least:,} persons, and somebody who "
-            "knows all quasi-identifiers of a person picks the right one with a chance of at most "
-            f"{_chance(least)}. The private record checks it (`shoal verify --record`)."
+            "knows all quasi-identifiers of a person picks the right one with a chance of "
+            f"{_chance(least)}. The private record checks it "
+            f"({code('shoal verify --record')})."
         )
     blocks: list[Block] = [_told(told)] if told else []
     for lines, more, _ in further:
@@ -169,7 +170,7 @@ def _named(threshold: Threshold) -> str:
 
 
 def _chance(smallest: int) -> str:
-    return f"1 in {smallest:,}"
+    return f"at most 1 in {smallest:,}" if smallest > 1 else "1: for certain"
 
 
 def _ladder(risks: Sequence[tuple[View, Risk]], before: Risk | None) -> Figure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shoal.encoding.publish import GROUP
 from shoal.report.blocks import Section, Table
 from shoal.report.risks import ACCESS
 from shoal.report.source import Source
@@ -25,7 +26,7 @@ def scope(source: Source, reasons: dict[str, str]) -> Section:
     context = source.told("policy", "report") or {}
     asked = ACCESS.get(str(context.get("access", "")))
     answer = [
-        f"The file {source.path.name} holds {source.table.num_rows:,} records in "
+        f"The file {source.name} holds {source.table.num_rows:,} records in "
         f"{source.table.num_columns} columns.",
         f"An attacker may know {listed(source.qi)} of a person."
         if source.qi
@@ -46,6 +47,10 @@ def scope(source: Source, reasons: dict[str, str]) -> Section:
         *((name, "identifier, not published") for name in policy.identifier),
         *([(policy.person, "says whose record it is, not published")] if policy.person else []),
     ]
+    if source.apart:
+        roles.append((GROUP, "number that joins the two tables of the release"))
+    if policy.person_as:
+        roles.append((policy.person_as, "pseudonym of the person, new in every class"))
     known = {name for name, _ in roles}
     roles += [
         (name, "undeclared")
@@ -59,7 +64,7 @@ def scope(source: Source, reasons: dict[str, str]) -> Section:
         for name, role in dict(roles).items()
     )
     facts = [
-        ("file", source.path.name),
+        ("file", source.name),
         *([("SHA-256", source.sha256)] if source.sha256 else []),
         *((f"{label}", str(context[key])) for key, label in CONTEXT.items() if key in context),
         *_left_out(source),

@@ -52,7 +52,9 @@ def useful(
         seen = "Map of the loss by column: " + ", ".join(f"{n} {v:.3g}" for n, v in parts)
         title = "Where the loss is: each column's area is its part"
         blocks.append(Figure(title, seen, partial(charts.losses, parts), table))
-    if pairs:
+    if pairs and not pairs[0].distance:
+        answer_lines.append("Every two columns together are spread as they were.")
+    elif pairs:
         answer_lines.append(
             f"Of two columns together, {' and '.join(pairs[0].names)} moved furthest: "
             f"{percent(pairs[0].distance, 0)} of the records would have to move to undo it."

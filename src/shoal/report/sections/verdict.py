@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shoal.report.blocks import Listing, Section, Table
+from shoal.report.blocks import Listing, Section, Table, code, with_commands
 from shoal.report.source import Source
 from shoal.report.wording import percent, promise
 from shoal.risks.disclosure import Disclosure
@@ -115,9 +115,11 @@ def _not_protected(source: Source, told: Sequence[Disclosure]) -> tuple[str, ...
     )
     lines.append(
         "Another release of the same people can be joined with this one: check both with "
-        "`shoal join-check` before the second is published."
+        f"{code('shoal join-check')} before the second is published."
     )
-    lines += [f"Notice in the manifest: {line}." for line in source.told("notices") or ()]
+    lines += [
+        f"Notice in the manifest: {with_commands(line)}." for line in source.told("notices") or ()
+    ]
     lines.append(
         "It is no opinion in law. What was tested, and against whom, is in this report; what was "
         "not tested is not covered."

@@ -1,9 +1,33 @@
-// What HTML cannot do by itself: uploads with progress, copying, groups and trees by drag, asking twice.
+// What HTML cannot do by itself: parts that are renewed, uploads with progress, copying, groups and trees by drag, asking twice.
 "use strict";
 document.addEventListener("htmx:configRequest", (event) => {
   const version = document.querySelector('input[name="version"][form]');
   if (version && event.detail.verb === "post") event.detail.parameters.set("version", version.value);
 });
+// A part that is renewed keeps what is open in it, and where the keyboard is.
+const CONTROLS = "a[href], button, input, select, textarea, summary, [tabindex]";
+const kept = new Map();
+function named(one) { return [one.tagName, one.id || one.name, one.getAttribute("aria-label") || one.textContent.replace(/[\d.,%]+/g, "").trim()].join(" "); }
+function same(room, name) { return [...room.querySelectorAll(CONTROLS)].filter((one) => named(one) === name); }
+function keep(event) {
+  const room = event.detail.target, here = document.activeElement, told = { open: [], name: "", place: 0 };
+  if (!room || !room.querySelectorAll) return;
+  told.open = [...room.querySelectorAll("details[open] > summary")].map(named);
+  if (room !== here && room.contains(here)) { told.name = named(here); told.place = same(room, told.name).indexOf(here); }
+  kept.set(room, told);
+}
+function restore(event) {
+  const room = event.detail.target, told = kept.get(room);
+  kept.delete(room);
+  if (!told || !room.isConnected) return;
+  room.querySelectorAll("details > summary").forEach((one) => { if (told.open.includes(named(one))) one.parentElement.open = true; });
+  const again = told.name && !room.contains(document.activeElement) ? same(room, told.name)[told.place] : null;
+  if (again) again.focus({ preventScroll: true });
+}
+document.addEventListener("htmx:beforeSwap", keep);
+document.addEventListener("htmx:oobBeforeSwap", keep);
+document.addEventListener("htmx:afterSwap", restore);
+document.addEventListener("htmx:oobAfterSwap", restore);
 document.addEventListener("click", (event) => {
   const copy = event.target.closest("[data-copy]");
   if (copy) {

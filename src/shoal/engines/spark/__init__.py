@@ -1,0 +1,1 @@
+"""The engine for tables of a cluster: Spark moves packets, Shoal's kernels work on them."""

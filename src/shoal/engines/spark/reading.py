@@ -1,0 +1,69 @@
+"""What is read: a data frame of the caller's, or files; and what one pass over it tells."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from shoal.engines.duckdb.spill import Pieces
+from shoal.engines.duckdb.staging import Staged
+from shoal.engines.spark.frames import each_to, mapped, quoted, row_frame
+from shoal.engines.spark.profiling import (
+    FILE,
+    FilesIn,
+    FrameIn,
+    Profile,
+    ReadFrom,
+    merged_profiles,
+    shares_of,
+)
+from shoal.policy import Policy
+
+__all__ = ["Source", "packets_of", "stage_of"]
+
+
+class Source(NamedTuple):
+    """The input, and after one pass its packets."""
+
+    names: list[str]
+    frame: Any = None
+    """A data frame of the caller's; None: files are read."""
+    files: tuple[Path, ...] = ()
+    delimiter: str | None = None
+    rest: tuple[str, ...] = ()
+    staged: Any = None
+    stage: Staged | None = None
+
+
+def packets_of(
+    session: Any, source: Source, coded: Sequence[str], plain: Sequence[str], policy: Policy
+) -> Any:
+    """The records in packets, with profiles of them."""
+    if source.frame is not None:
+        from pyspark.sql.functions import col
+
+        columns = [*coded, *plain]
+        some = [col(quoted(name)).alias(f"c{n}") for n, name in enumerate(columns)]
+        return mapped(source.frame.select(*some), FrameIn(columns, coded, plain))
+    shares = shares_of(source.files)
+    how = ReadFrom(tuple(source.names), policy.missing, policy.encoding)
+    listed = each_to(row_frame(session, shares), len(shares))
+    return mapped(listed, FilesIn(how, coded, plain))
+
+
+def stage_of(
+    source: Source, profiles: Sequence[Profile], published: Sequence[str], plain: Sequence[str]
+) -> Staged:
+    """What is known of the records, which executors keep."""
+    profile, merged = merged_profiles(profiles)
+    values: dict[str, Any] = {}
+    for name, growing in merged.items():
+        growing.numbered = source.frame is None
+        values[name] = growing.in_order()
+    files = tuple((str(file), number * FILE) for number, file in enumerate(source.files))
+    nothing = Pieces(Path(os.devnull))
+    return Staged(
+        tuple(published), values, tuple(plain), profile.types, nothing, profile.records, files
+    )

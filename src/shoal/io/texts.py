@@ -1,0 +1,54 @@
+"""A column of texts that comes batch by batch, as places in one dictionary, as narrow as can be.
+
+Arrow reads a file at once into places of four bytes, and joins its pieces into as many again:
+for columns of few values that is eight times what they need.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+__all__ = ["Texts"]
+
+NARROW = (np.int8, np.int16)
+"""Types of places that are tried before four bytes."""
+
+
+class Texts:
+    """A dictionary-encoded column in the making."""
+
+    def __init__(self) -> None:
+        self.places: list[NDArray[Any]] = []
+        self.values: list[pa.Array] = []
+
+    def add(self, cells: pa.DictionaryArray) -> None:
+        """The next cells, with a dictionary of their own."""
+        places = cells.indices.fill_null(-1) if cells.null_count else cells.indices
+        self.places.append(np.asarray(places).astype(_type_for(len(cells.dictionary))))
+        self.values.append(cells.dictionary)
+
+    def column(self) -> pa.DictionaryArray:
+        """All of them, which are given up here; values in the order in which they came."""
+        parts = pa.chunked_array(self.values, pa.string()).dictionary_encode().unify_dictionaries()
+        self.values = []
+        dictionary = parts.chunk(0).dictionary if parts.num_chunks else pa.array([], pa.string())
+        kind = _type_for(len(dictionary))
+        whole = np.empty(sum(map(len, self.places)), dtype=kind)
+        begin = 0
+        for number, part in enumerate(parts.chunks):
+            there = np.append(np.asarray(part.indices), -1).astype(kind)  # -1 finds the last
+            end = begin + len(self.places[number])
+            np.take(there, self.places[number], out=whole[begin:end], mode="wrap")
+            self.places[number] = self.places[number][:0]
+            begin = end
+        absent = whole < 0
+        indices = pa.array(whole, mask=absent) if absent.any() else pa.array(whole)
+        return pa.DictionaryArray.from_arrays(indices, dictionary)
+
+
+def _type_for(values: int) -> Any:
+    return next((kind for kind in NARROW if values <= np.iinfo(kind).max), np.int32)
