@@ -25,7 +25,7 @@ from shoal.report.blocks import (
     code_parts,
 )
 
-__all__ = ["apart", "fitted", "shortened"]
+__all__ = ["apart", "fitted", "middle", "shortened"]
 
 CELL = 240
 """Letters of a cell, a title or a heading."""
