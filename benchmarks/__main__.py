@@ -18,7 +18,7 @@ from benchmarks.keeping import keep, tables_in
 PARTS = [
     *("compile", "first_use", "partition", "loss", "order", "best", "bounds", "suppression"),
     *("readers", "pooling", "attacks", "attacks_round", "minimality", "withstand", "clock"),
-    *("end_to_end", "scale", "series"),
+    *("end_to_end", "scale", "scale_rows", "series"),
 ]
 
 
