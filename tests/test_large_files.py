@@ -146,9 +146,8 @@ def test_databases_are_read_and_written_by_every_engine(scheme, tmp_path, monkey
 def test_a_method_works_in_ranges_or_is_refused_before_the_work(method, tmp_path):
     asked = {**ROLES, "method": method, "engine": "duckdb", "temp": str(tmp_path)}
     word = "such file" if get_method(method).by_range else "looks at all records at once"
-    models = {"tds": {"k": 2, "target": "disease"}}.get(method, {"l": 2})
     with pytest.raises((InputError, PolicyError)) as refused:
-        shoal.anonymize("no-such-file.csv", **asked, **models)
+        shoal.anonymize("no-such-file.csv", l=2, **asked)
     assert word in str(refused.value)
     assert list(tmp_path.iterdir()) == []
 
