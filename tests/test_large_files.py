@@ -28,6 +28,7 @@ from shoal.io.write import csv_lines, write_table
 from shoal.methods import METHODS, get_method
 from shoal.methods.hilbert import Hilbert
 from shoal.policy import Policy
+from shoal.watching import State
 
 LITTLE = "300MB"
 """Less than the program itself counts for: every file is too large."""
@@ -216,3 +217,12 @@ def test_files_of_one_folder_may_have_dictionaries_of_any_width(tmp_path):
         tmp_path / "in", qi=["town"], rest="drop", k=3, engine="memory", method="hilbert"
     )
     assert found.verification.records == 1200
+
+
+def test_progress_tells_rows_where_they_are_counted():
+    state = State(clock=lambda: 0.0)
+    state.report("write", 1_250_000, 5_000_000)
+    assert "writing 25%, 1,250,000 rows" in state.line()
+    for stage, done, total in (("read", 0, 1), ("partition", 5, 10), ("write", 1, 1)):
+        state.report(stage, done, total)
+        assert "rows" not in state.line()
