@@ -90,13 +90,19 @@ def as_frame(spark, table: pa.Table, partitions: int = 2):
     return spark.createDataFrame(table).repartition(partitions)
 
 
+HEAVY = pytest.mark.heavy
+"""What `test_spark_tasks` shows without Java, once more on the cluster."""
 CASES = [
     ("parquet", 1, {"method": "hilbert", "k": 5}),
     ("csv", 2, {"method": "hilbert", "k": 4, "l": 3}),
-    ("parquet", 3, {"method": "bsgi", "l": 4}),
-    ("csv.gz", 2, {"method": "best", "k": 5, "effort": "instant", "bound": False}),
-    ("parquet", 2, {"method": "hilbert", "k": 3, "t": 0.4, "layout": "bounds", "csv_safe": True}),
-]
+    ("csv.gz", 3, {"method": "best", "k": 5, "effort": "instant", "bound": False}),
+    pytest.param("parquet", 3, {"method": "bsgi", "l": 4}, marks=HEAVY),
+    pytest.param(
+        "parquet", 2,
+        {"method": "hilbert", "k": 3, "t": 0.4, "layout": "bounds", "csv_safe": True},
+        marks=HEAVY,
+    ),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("ending", "partitions", "asked"), CASES, ids=str)
@@ -122,7 +128,9 @@ def test_spark_gives_the_bytes_of_memory(spark, ending, partitions, asked, short
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
-def test_ranges_lend_what_they_have_too_many_of(spark, short_ranges, tmp_path):
+@HEAVY
+def test_ranges_lend_what_they_have_too_many_of(spark, monkeypatch, tmp_path):
+    monkeypatch.setattr(Hilbert, "by_range", 90)
     table = crowded()
     most = table.column("disease").to_pylist().count("flu")
     asked = {"method": "hilbert", "l": table.num_rows // most}  # the largest there is
@@ -221,7 +229,7 @@ def test_an_error_of_a_task_shows_no_cell():
     assert isinstance(fails(InputError("bad line")), InputError)
 
 
-@pytest.mark.parametrize("stage", ["partition", "write"])
+@pytest.mark.parametrize("stage", ["partition", pytest.param("write", marks=HEAVY)])
 def test_a_worker_that_is_killed_changes_nothing(stage, cluster, spark, short_ranges, tmp_path):
     table = people(500, seed=9)
     expected = by_memory(table, tmp_path / "m.parquet", k=5, method="hilbert")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import json
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -13,7 +16,8 @@ from hypothesis import strategies as st
 import naive_spark
 import shoal
 from engine_tables import ROLES, crowded, people
-from shoal.engines.spark import engine, frames, profiling, publishing
+from shoal.engines.spark import engine, frames, profiling, publishing, stored
+from shoal.errors import OutputError, PolicyError
 from shoal.methods.best.method import Best
 from shoal.methods.bsgi import BSGI
 from shoal.methods.hilbert import Hilbert
@@ -125,3 +129,77 @@ def test_frames_of_spark_are_told_from_others():
     assert frames.is_frame(naive_spark.DataFrame(naive_spark.Session(1), []))
     assert not frames.is_frame(people(2).to_pandas())
     assert frames.quoted("a`b.c") == "`a``b.c`"
+
+
+def of_parts(tmp_path, monkeypatch, **asked):
+    """A release of several parts, and its frame."""
+    monkeypatch.setattr(publishing, "PART", 100)
+    monkeypatch.setattr(stored, "WrittenParts", naive_spark.WrittenParts)
+    frame = naive_spark.DataFrame.of(naive_spark.Session(3), people(500), 3)
+    return shoal.anonymize(
+        frame, engine="spark", method="hilbert", k=5, seed=5, **{**NAMELESS, **asked}
+    )
+
+
+def test_a_folder_of_parts_is_whole_or_not_there(small, tmp_path, monkeypatch):
+    released(people(500), tmp_path / "m.parquet", engine="memory", k=5, method="hilbert")
+    whole = pq.read_table(tmp_path / "m.parquet")
+    release = of_parts(tmp_path, monkeypatch, out=tmp_path / "out")
+    told = json.loads((tmp_path / "out.manifest.json").read_text())["release"]
+    parts = sorted((tmp_path / "out").iterdir())
+    assert len(parts) > 3
+    assert told["parts"] == [
+        {"file": part.name, "sha256": hashlib.sha256(part.read_bytes()).hexdigest()}
+        for part in parts
+    ]
+    assert pa.concat_tables([pq.read_table(part) for part in parts]).equals(whole)
+    assert release.verify().ok
+    assert "Release of 500 records in" in release._repr_html_()
+    with pytest.raises(OutputError, match="not empty"):
+        release.write(tmp_path / "out")
+    with pytest.raises(PolicyError, match="a folder of parts"):
+        release.write(tmp_path / "out.csv")
+    with release.files[-1].open("ab") as file:
+        file.write(b"x")
+    with pytest.raises(OutputError, match="changed after"):
+        release.write(tmp_path / "again")
+    release.close()
+    with pytest.raises(PolicyError, match="closed"):
+        release.verify()
+    expected = {f"{name}{end}" for name in ("m.parquet", "out") for end in ENDINGS}
+    assert {path.name for path in tmp_path.iterdir()} == expected
+
+
+ENDINGS = ("", ".manifest.json", ".record.json")
+
+
+def test_a_manifest_that_cannot_be_written_takes_the_folder_back(small, tmp_path, monkeypatch):
+    def fails(release):
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(stored, "manifest_of", fails)
+    with pytest.raises(OSError, match="full"):
+        of_parts(tmp_path, monkeypatch, out=tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("stage", ["read", "partition", "write", "verify"])
+def test_a_run_that_is_stopped_leaves_nothing(stage, small, tmp_path, monkeypatch):
+    def progress(now, done, total):
+        if now == stage:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        of_parts(tmp_path, monkeypatch, out=tmp_path / "out", progress=progress)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_told_and_leaves_nothing(small, tmp_path, monkeypatch):
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device: Atlantis")
+
+    monkeypatch.setattr(publishing, "_whole", full)
+    with pytest.raises(OutputError, match="no room is left") as refused:
+        of_parts(tmp_path, monkeypatch, out=tmp_path / "out")
+    assert "Atlantis" not in str(refused.value)
+    assert list(tmp_path.iterdir()) == []
