@@ -141,6 +141,9 @@ def anonymize(
         raise click.UsageError("-o -: expected without --json, --propose and --report")
     if page is not None and not (isinstance(out, Path) and isinstance(file, Path)):
         raise click.UsageError("--report: expected files as input and release, not a database")
+    in_parts = options.get("engine") == "spark" and isinstance(out, Path) and not out.suffix
+    if page is not None and in_parts:
+        raise click.UsageError("--report: expected a release in one file; it is read into memory")
     if out is None and not dry_run:
         raise click.UsageError("expected -o, --out with the release to write, or --dry-run")
     if propose:
