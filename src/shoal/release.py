@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
@@ -283,7 +283,10 @@ class Release:
     ) -> Path:
         """Table, manifest, record and what else there is, all or none."""
         proof, secret, apart, invented = beside
-        targets = [file for file in (*beside, target, *notes) if file is not None]
+        # Renamed from the last to the first: of a series no release is there without its record.
+        last = (target, secret) if self.series is not None else (secret, target)
+        ordered = (proof, apart, invented, *last, *notes)
+        targets = [file for file in ordered if file is not None]
         earlier = record_beside(target)
         obsolete = [earlier] if earlier is not None and earlier != secret else []
         with all_or_none(targets, lock_beside=target, private=secret, obsolete=obsolete) as written:
