@@ -200,9 +200,7 @@ def _by_rungs(
     return dual if dual.loss > found.loss else found
 
 
-def _proof_of_boxes(
-    per_family: Sequence[FamilyBounds], table: EncodedTable
-) -> Certificate | None:
+def _proof_of_boxes(per_family: Sequence[FamilyBounds], table: EncodedTable) -> Certificate | None:
     """What boxes cost is a weight too: no group around a record costs less."""
     usable = [one for one in per_family if one.family.dual]
     best = max(usable, key=lambda one: one.boxes.sum(), default=None)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from shoal.kernels.bounds.cells import Nodes
 from shoal.kernels.bounds.cells_dual import Scanned
-from shoal.kernels.costs import ROUND, SET, SPAN, TREE, Costs
+from shoal.kernels.costs import SET, TREE, Costs
 
 __all__ = ["Units", "nodes_of", "scanned_of", "to_be_scanned"]
 
@@ -90,9 +90,7 @@ def scanned_of(costs: Costs, floor: Floats, attribute: int | None, units: Units)
     return Scanned(begin, end, alone, most)
 
 
-def nodes_of(
-    costs: Costs, floor: Floats, attributes: Sequence[int], units: Units
-) -> Nodes | None:
+def nodes_of(costs: Costs, floor: Floats, attributes: Sequence[int], units: Units) -> Nodes | None:
     """The nodes of these attributes; None where one has too many codes."""
     listed = [_listed(costs, floor, a) for a in attributes]
     if any(one is None for one in listed):
@@ -102,8 +100,15 @@ def nodes_of(
     pairs = [_with_code(one) for one in found]
     empty = np.zeros(0, dtype=np.int64)
     shift = zip(pairs, start[:-1], strict=True)
-    lengths = np.concatenate([empty, *(np.bincount(c, minlength=one.codes)
-                                       for (c, _), one in zip(pairs, found, strict=True))])
+    lengths = np.concatenate(
+        [
+            empty,
+            *(
+                np.bincount(c, minlength=one.codes)
+                for (c, _), one in zip(pairs, found, strict=True)
+            ),
+        ]
+    )
     weights = [float(costs.weight[a]) for a in attributes]
     prices = zip(found, weights, strict=True)
     return Nodes(
@@ -172,8 +177,9 @@ def _listed(costs: Costs, floor: Floats, a: int) -> _Listed | None:
         for high in range(low + 1, size)
     ]
     within = [one for one in every if one[2] < 1.0]
-    return _ranges(floor[own], size, [*within, (0, size - 1, 1.0)] if len(within) < len(every)
-                   else every)
+    return _ranges(
+        floor[own], size, [*within, (0, size - 1, 1.0)] if len(within) < len(every) else every
+    )
 
 
 def _levels(gaps: Floats, size: int) -> list[tuple[int, int, float]]:
@@ -188,9 +194,7 @@ def _levels(gaps: Floats, size: int) -> list[tuple[int, int, float]]:
     return [(low, high, price) for (low, high), price in found.items()]
 
 
-def _ranges(
-    floor: Floats, size: int, several: list[tuple[int, int, float]]
-) -> _Listed:
+def _ranges(floor: Floats, size: int, several: list[tuple[int, int, float]]) -> _Listed:
     """Single codes and these ranges, the dearest last; the closure is the cheapest around."""
     several = sorted(several, key=lambda one: (one[2], one[1] - one[0]))
     low = np.array([*range(size), *(one[0] for one in several)], dtype=np.int64)
@@ -216,7 +220,7 @@ def _sets(floor: Floats, size: int) -> _Listed:
     largest = 1
     while largest < size:
         more = list(combinations(range(size), largest + 1))
-        if len(sets) + len(more) > MOST_SETS and largest > 1 or len(more) > 10 * MOST_SETS:
+        if (len(sets) + len(more) > MOST_SETS and largest > 1) or len(more) > 10 * MOST_SETS:
             break
         largest += 1
         sets += more
