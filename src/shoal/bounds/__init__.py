@@ -242,8 +242,8 @@ def _start(bounds: FamilyBounds, lost: NDArray[np.float64] | None) -> NDArray[np
     if lost is None:
         return HOPED_FOR * bounds.box
     count = bounds.points.space.count
-    sums: NDArray[np.float64] = np.bincount(bounds.points.of_record, lost, len(count))
-    return sums / count
+    mean: NDArray[np.float64] = np.bincount(bounds.points.of_record, lost, len(count)) / count
+    return mean
 
 
 def _ease(turn: int) -> float:

@@ -44,11 +44,13 @@ class Units:
 
     def down(self, loss: Floats | float) -> Ints:
         """Losses in units, never more than they are."""
-        return np.maximum(0, np.floor(np.asarray(loss) * (self.scale * SAFE))).astype(np.int64)
+        units: Ints = np.floor(np.asarray(loss) * (self.scale * SAFE)).astype(np.int64)
+        return np.maximum(units, 0)
 
     def up(self, loss: Floats) -> Ints:
         """Losses in units, never less than they are."""
-        return np.ceil(loss * self.scale / SAFE).astype(np.int64)
+        units: Ints = np.ceil(loss * self.scale / SAFE).astype(np.int64)
+        return units
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,8 +151,10 @@ def _gaps(costs: Costs, a: int) -> Floats:
     own, size = _own(costs, a), int(costs.size[a])
     if costs.form[a] == TREE:
         begin = int(costs.peak_start[a])
-        return costs.peak[begin : begin + size - 1]
-    return np.minimum(1.0, costs.end[own][1:] - costs.position[own][:-1])
+        climb: Floats = costs.peak[begin : begin + size - 1]
+        return climb
+    gaps: Floats = costs.end[own][1:] - costs.position[own][:-1]
+    return np.minimum(1.0, gaps)
 
 
 def _is_laminar(costs: Costs, a: int) -> bool:
@@ -215,7 +219,7 @@ def _sets(floor: Floats, size: int) -> _Listed:
     """Single values, all small sets, and all values at the price of the smallest larger set."""
     if size > SET_BITS:
         return _ranges(floor, size, [(0, size - 1, min(1.0, 2 / size))])
-    sets = [(code,) for code in range(size)]
+    sets: list[tuple[int, ...]] = [(code,) for code in range(size)]
     price = list(floor)
     largest = 1
     while largest < size:
