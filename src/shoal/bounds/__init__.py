@@ -200,9 +200,7 @@ def _by_rungs(
     return dual if dual.loss > found.loss else found
 
 
-def _proof_of_boxes(
-    per_family: Sequence[FamilyBounds], table: EncodedTable
-) -> Certificate | None:
+def _proof_of_boxes(per_family: Sequence[FamilyBounds], table: EncodedTable) -> Certificate | None:
     """What boxes cost is a weight too: no group around a record costs less."""
     usable = [one for one in per_family if one.family.dual]
     best = max(usable, key=lambda one: one.boxes.sum(), default=None)
@@ -244,8 +242,8 @@ def _start(bounds: FamilyBounds, lost: NDArray[np.float64] | None) -> NDArray[np
     if lost is None:
         return HOPED_FOR * bounds.box
     count = bounds.points.space.count
-    sums: NDArray[np.float64] = np.bincount(bounds.points.of_record, lost, len(count))
-    return sums / count
+    mean: NDArray[np.float64] = np.bincount(bounds.points.of_record, lost, len(count)) / count
+    return mean
 
 
 def _ease(turn: int) -> float:
