@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from shoal.bounds.box_dual import STAGES, BoxDual, fits
 from shoal.bounds.families import families
 from shoal.bounds.rungs import LARGEST_DUAL, Clock, FamilyBounds
 from shoal.clock import Limit
@@ -119,7 +120,7 @@ def lower_bound(
     ceiling = float(table.costs.weight.sum()) if suppressible else math.inf
     per_family = [FamilyBounds(table, family, ceiling) for family in implied]
     starred = _by_programme(table, models, steps, ceiling, clock)
-    found = max(starred, _by_rungs(per_family, table, steps, clock), key=lambda bound: bound.loss)
+    found = max(starred, _by_rungs(per_family, table, effort, clock), key=lambda bound: bound.loss)
     solvable = table.n <= FEW and not suppressible and not whole_table_only(models)
     if steps.exact and solvable:
         found = _exact(table, models, found, clock)
@@ -146,11 +147,16 @@ def _by_programme(
 
 
 def _by_rungs(
-    per_family: Sequence[FamilyBounds], table: EncodedTable, steps: BoundSteps, clock: Clock
+    per_family: Sequence[FamilyBounds], table: EncodedTable, effort: str, clock: Clock
 ) -> Bound:
     """The best bound of all families: per record on the lower rungs, in sum on the highest."""
+    steps = EFFORTS[effort].bound
     for bounds in per_family:
         bounds.search_boxes(0, clock)
+    boxed = _by_boxes(per_family, table, effort, clock)
+    if boxed is not None and not _worth_more(per_family, effort):
+        clock.advance(len(per_family) * len(steps.boxes) + len(steps.rounds))
+        return boxed
     rung = "neighbours"
     for budget in steps.boxes:
         for bounds in per_family:
@@ -160,6 +166,7 @@ def _by_rungs(
     resolved = float(np.max([bounds.resolved for bounds in per_family])) if steps.boxes else 1.0
     found = Bound(_share(table, float(boxes.sum())), rung, resolved)
     usable = [x for x in per_family if x.family.dual and 1 < x.family.size <= LARGEST_DUAL]
+    found = max(found, boxed or found, key=lambda bound: bound.loss)
     if not steps.rounds or not usable:
         clock.advance(len(steps.rounds))
         return found
@@ -170,6 +177,26 @@ def _by_rungs(
         bounds.raise_weights(budget, _ease(turn), turn, clock)
     dual = Bound(_share(table, float(bounds.weights.sum())), "dual", bounds.certain)
     return dual if dual.loss > found.loss else found
+
+
+def _by_boxes(
+    per_family: Sequence[FamilyBounds], table: EncodedTable, effort: str, clock: Clock
+) -> Bound | None:
+    """By the dual over boxes, where there are no value sets and groups of two at least."""
+    usable = [x for x in per_family if x.family.dual and x.family.size > 1 and fits(x.points)]
+    if not STAGES[effort] or not usable:
+        return None
+    bounds = max(usable, key=lambda one: one.boxes.sum())
+    dual = BoxDual(bounds.points, bounds.family.size, bounds.box, clock, bounds.ceiling)
+    for stage in STAGES[effort]:
+        dual.climb(stage)
+    return Bound(_share(table, dual.total), "dual", dual.certain)
+
+
+def _worth_more(per_family: Sequence[FamilyBounds], effort: str) -> bool:
+    """Whether the other rungs may add to the dual over boxes: few records of a value, or pairs."""
+    capped = any(x.family.caps is not None for x in per_family)
+    return capped or (effort == "max" and per_family[0].family.size <= EASILY_PRICED)
 
 
 def _ease(turn: int) -> float:
