@@ -22,6 +22,7 @@ from shoal.models import KAnonymity
 from tables import census, qi, random_table
 
 HASTY = Stage(1e-6, 3, 3, 0.5, 0.3, 3)
+LONG = Stage(3.0, 10**4, 10**4, 0.9, 0.2, 20)
 PATIENT = Stage(0.02, 10**5, 10**5, 0.9, 0.2, 20)
 
 
@@ -111,8 +112,9 @@ class TestWeights:
         dual = begun(table, family)
         dual.climb(stage)
         assert naive.overweight(table, weights(dual), family) <= 1e-9
-        models = [KAnonymity(family.size)]
-        assert dual.total <= naive_optimal.optimum(table, models) + 1e-9
+        if table.n <= 7:
+            optimum = naive_optimal.optimum(table, [KAnonymity(family.size)])
+            assert dual.total <= optimum + 1e-9
 
     @given(st.integers(0, 10**6), st.integers(3, 9), st.integers(2, 3))
     @settings(max_examples=50, deadline=None)
@@ -131,28 +133,28 @@ class TestWeights:
         family = Family(3)
         dual = begun(table, family)
         assert not dual.prices.listed.any()
-        dual.climb(PATIENT)
-        assert dual.total > dual.floor @ dual.count
+        dual.climb(replace(PATIENT, seconds=1.0))
+        assert dual.total > 1.001 * dual.floor @ dual.count
         assert naive.overweight(table, weights(dual), family) <= 1e-9
 
     def test_no_room_for_candidates_or_lists(self, monkeypatch):
         table = census(300)
         monkeypatch.setattr(box_dual, "PLACES", 64)
         narrow = begun(table, Family(4))
-        narrow.climb(PATIENT)
+        narrow.climb(LONG)
         monkeypatch.setattr(box_dual, "PLACES", 1 << 20)
         wide = begun(table, Family(4))
-        wide.climb(PATIENT)
+        wide.climb(LONG)
         assert narrow.total == pytest.approx(wide.total, rel=0.2)
         monkeypatch.setattr(box_dual, "ROOM", 4)
         crowded = begun(table, Family(4))
-        crowded.climb(PATIENT)
+        crowded.climb(LONG)
         assert crowded.total >= crowded.floor @ crowded.count
 
     def test_dropped_records_limit_the_weights(self):
         table = census(120)
         dual = begun(table, Family(5), ceiling=0.4)
-        dual.climb(PATIENT)
+        dual.climb(LONG)
         assert dual.total <= 0.4 * table.n + 1e-9
 
     def test_beginning_with_a_release(self):
@@ -161,7 +163,7 @@ class TestWeights:
         codes = dual.points.space.codes
         dual.begin(dual.floor * 2, codes[:20], codes[:20])
         assert len(dual.pool) == len(np.unique(codes[:20], axis=0))
-        dual.climb(PATIENT)
+        dual.climb(LONG)
         assert dual.total > dual.floor @ dual.count
 
 

@@ -63,8 +63,9 @@ LOOKS, LOOK_SHARE, FIRST_LOOK = 2, 0.3, 10_000
 many candidates are looked at around a point at first."""
 MOST_RISE = 1.5
 """Before a proof a weight rises to so many times itself at most."""
-PAYS = 0.3
-"""Weights rise by half as much where less than this part of a rise could be proven."""
+PAYS, HARDLY = 0.3, 1e-4
+"""Weights rise by half as much where less than this part of a rise could be proven, or hardly
+anything of what there was before."""
 LEAST_STEP = 2.0**-6
 """Of the first step of a stage; with a smaller one there is no more to be had."""
 SPENT, LEAST_PROOF = 2.0, 500
@@ -140,7 +141,7 @@ def new_scratch(points: Points, prices: BoxPrices, size: int) -> tuple[Near, Nod
         price=np.zeros(LEVELS), most=np.zeros(LEVELS),
         row=np.zeros((LEVELS, int(prices.size[prices.listed].sum()))),
         owner=np.zeros(LEVELS, np.int64), begin=np.zeros(LEVELS, np.int64),
-        end=np.zeros(LEVELS, np.int64), lists=np.zeros(min(PLACES, LEVELS * room), np.int32),
+        end=np.zeros(LEVELS, np.int64), lists=np.zeros(max(room, min(PLACES, LEVELS * room)), np.int32),
         top=np.zeros(size, np.int64), copies=np.zeros(size, np.int64),
         used=np.zeros(len(points.space.cap), np.int64), group=np.zeros(size, np.int64),
         steps=np.zeros(1, np.int64),
@@ -206,7 +207,8 @@ class BoxDual:
             y = self._raise(y, step, stage.sweeps)
             hoped = float(y @ self.count)
             self._prove(y * TRUSTED if first else y, stage)
-            if self.total - before < PAYS * (hoped - before):
+            gained = self.total - before
+            if gained < PAYS * (hoped - before) or gained <= HARDLY * before:
                 step /= 2
             dearest, first = max(dearest, self.clock.steps - begun), False
 

@@ -147,9 +147,9 @@ def _heaviest_group(
             _note_group(near, nodes, anchor, taken)
             if eager:
                 break
-            if weight <= size * nodes.price[level] + best + TINY:
-                level -= 1
-                continue
+        if a < 0 or weight <= size * nodes.price[level] + best + TINY:
+            level -= 1
+            continue
         _branch(prices, nodes, level, a, up, code)
         level += 1
     nodes.steps[0] += spent
@@ -368,11 +368,11 @@ def _widest(prices, near, nodes, level, taken):
     """Where the heaviest points widen the inner box by most; and the price of their own box.
 
     Gives the attribute, whether upwards, and the code to branch at: the nearest one of these
-    points that is at least half way to the farthest.
+    points that is at least half way to the farthest. Attribute -1: they do not widen it.
     """
     price = nodes.price[level]
     most = 0.0
-    attribute, up, far = 0, False, 0
+    attribute, up, far = -1, False, 0
     for a in range(len(prices.size)):
         inner_low, inner_high = nodes.inner_low[level, a], nodes.inner_high[level, a]
         low, high = inner_low, inner_high
@@ -390,6 +390,8 @@ def _widest(prices, near, nodes, level, taken):
             most = max(down, rise)
             attribute, up = a, rise >= down
             far = high if up else low
+    if attribute < 0:
+        return attribute, up, far, price
     inner_low, inner_high = nodes.inner_low[level, attribute], nodes.inner_high[level, attribute]
     middle = (inner_high + far + 1) // 2 if up else (inner_low + far) // 2
     nearest = far
