@@ -54,21 +54,19 @@ TOLERANCE = 1e-11
 """A group may weigh more than it costs by so much, in prices of `size` dropped records."""
 BATCH, BATCHES = 256, 64
 """Points that are proven at once: so many, or one in so many."""
-ABOVE = 1.5
+ABOVE = 1.25
 """Weights to begin with, in units of the floor."""
-TRUSTED = 0.95
-"""Weights that fit a small pool are too heavy: this much of them is tried to prove."""
-LOOKS, LOOK_SHARE, FIRST_LOOK = 2, 0.3, 10_000
-"""How often boxes are looked for before a proof; of the steps of a stage, at most; and how
-many candidates are looked at around a point at first."""
-MOST_RISE = 1.5
+LOOK_SHARE, FIRST_LOOK = 0.3, 10_000
+"""Of the steps of a stage, what one look for boxes takes at most; and how many candidates are
+looked at around a point at first."""
+MOST_RISE = 1.15
 """Before a proof a weight rises to so many times itself at most."""
 PAYS, HARDLY = 0.3, 1e-4
 """Weights rise by half as much where less than this part of a rise could be proven, or hardly
 anything of what there was before."""
 LEAST_STEP = 2.0**-6
 """Of the first step of a stage; with a smaller one there is no more to be had."""
-SPENT, LEAST_PROOF = 2.0, 500
+SPENT, LEAST_PROOF = 4.0, 500
 """A point may take so many times its share of the candidates that are left, so many at least."""
 PROJECTIONS, ROUNDING = 60, 1e-13
 """How often a group is made lighter, at most, before the next look; and by a little more."""
@@ -99,8 +97,8 @@ class Stage:
     sweeps: int = 60
 
 
-_FAST = Stage(1.6, 3_000, 6_000, 0.8, 0.05)
-_NORMAL = Stage(20.0, 20_000, 50_000, 0.9, 0.03)
+_FAST = Stage(1.6, 3_000, 50_000, 0.8, 0.02)
+_NORMAL = Stage(20.0, 20_000, 50_000, 0.9, 0.02)
 _MAX = Stage(240.0, 200_000, 300_000, 0.93, 0.02)
 STAGES: Mapping[str, Sequence[Stage]] = MappingProxyType(
     {"instant": (), "fast": (_FAST,), "normal": (_FAST, _NORMAL), "max": (_FAST, _NORMAL, _MAX)}
@@ -135,13 +133,14 @@ def new_scratch(points: Points, prices: BoxPrices, size: int) -> tuple[Near, Nod
         code=np.zeros((room, d), np.int32), y=np.zeros(room), left=np.zeros(room, np.int64),
         value=np.zeros(room, np.int64),
     )  # fmt: skip
+    places = max(room, min(PLACES, LEVELS * room))
     low, high, inner_low, inner_high = (np.zeros((LEVELS, d), np.int32) for _ in range(4))
     nodes = Nodes(
         low=low, high=high, inner_low=inner_low, inner_high=inner_high,
         price=np.zeros(LEVELS), most=np.zeros(LEVELS),
         row=np.zeros((LEVELS, int(prices.size[prices.listed].sum()))),
         owner=np.zeros(LEVELS, np.int64), begin=np.zeros(LEVELS, np.int64),
-        end=np.zeros(LEVELS, np.int64), lists=np.zeros(max(room, min(PLACES, LEVELS * room)), np.int32),
+        end=np.zeros(LEVELS, np.int64), lists=np.zeros(places, np.int32),
         top=np.zeros(size, np.int64), copies=np.zeros(size, np.int64),
         used=np.zeros(len(points.space.cap), np.int64), group=np.zeros(size, np.int64),
         steps=np.zeros(1, np.int64),
@@ -201,12 +200,11 @@ class BoxDual:
         while not self._up and self._left >= dearest and step > LEAST_STEP * stage.step:
             begun, before = self.clock.steps, self.total
             y = self.floor * ABOVE if first else self.best
-            for _ in range(LOOKS):
-                y = self._raise(y, step, stage.sweeps)
-                self._look(y, stage.look, begun + LOOK_SHARE * allowed)
+            y = self._raise(y, step, stage.sweeps)
+            self._look(y, stage.look, begun + LOOK_SHARE * allowed)
             y = self._raise(y, step, stage.sweeps)
             hoped = float(y @ self.count)
-            self._prove(y * TRUSTED if first else y, stage)
+            self._prove(y, stage)
             gained = self.total - before
             if gained < PAYS * (hoped - before) or gained <= HARDLY * before:
                 step /= 2

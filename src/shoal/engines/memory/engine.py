@@ -55,6 +55,7 @@ from shoal.io.several import is_several
 from shoal.io.write import sha256_of
 from shoal.metrics.disclosure import Disclosure, attribute_disclosure
 from shoal.metrics.loss import measure
+from shoal.metrics.outliers import Outliers, outliers_of
 from shoal.models import check_eligible
 from shoal.plan import Plan
 from shoal.policy import Policy
@@ -394,9 +395,16 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             source_sha256=encoded.source.sha256,
             delimiter=encoded.source.delimiter,
             sensitive_table=draft.published.sensitive_table,
+            outliers=_outliers(draft),
             fingerprint=fingerprint_of(draft.published.table, draft.published.sensitive_table),
             verified_as=(plan.models, plan.policy, draft.published.qi, draft.persons, verification),
         )
+
+
+def _outliers(draft: Draft) -> Outliers | None:
+    """Where the loss sits; nothing of quasi-identifiers that are published exactly."""
+    kept = draft.kept
+    return None if kept.outcome.separated is not None else outliers_of(kept.table, draft.recoding)
 
 
 def _disclosure(kept: Kept, recoding: Recoding, plan: Plan) -> dict[str, Disclosure]:
