@@ -36,6 +36,7 @@ from shoal.io.together import all_or_none
 from shoal.io.write import BATCH_ROWS, decoded, write_table
 from shoal.metrics.disclosure import Disclosure
 from shoal.metrics.loss import Loss
+from shoal.metrics.outliers import Outliers
 from shoal.models import Model
 from shoal.panel import as_html
 from shoal.policy import Policy
@@ -112,6 +113,8 @@ class Release:
     """Seconds and loss of a search, whenever it had found something better: for the record."""
     before: Before | None = None
     """How many stood out in the input: not to be published."""
+    outliers: Outliers | None = None
+    """Which records hold the loss: for the custodian, not to be published."""
     rest: tuple[str, ...] = ()
     """Columns about which the policy's ``rest`` decided."""
     kind: str = "pyarrow"

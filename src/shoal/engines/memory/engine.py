@@ -56,6 +56,7 @@ from shoal.io.write import sha256_of
 from shoal.metrics.coverage import covered
 from shoal.metrics.disclosure import Disclosure, attribute_disclosure
 from shoal.metrics.loss import measure, record_losses
+from shoal.metrics.outliers import Outliers, outliers_of
 from shoal.models import check_eligible
 from shoal.plan import Plan
 from shoal.policy import Policy
@@ -393,6 +394,7 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             source_sha256=encoded.source.sha256,
             delimiter=encoded.source.delimiter,
             sensitive_table=draft.published.sensitive_table,
+            outliers=_outliers(draft),
             fingerprint=fingerprint_of(draft.published.table, draft.published.sensitive_table),
             verified_as=(plan.models, plan.policy, draft.published.qi, draft.persons, verification),
         )
@@ -407,6 +409,12 @@ def _lost(table: EncodedTable, draft: Draft) -> NDArray[np.float64]:
     every = np.full(table.n, float(table.costs.weight.sum()))
     every[kept.rows] = lost
     return every
+
+
+def _outliers(draft: Draft) -> Outliers | None:
+    """Where the loss sits; nothing of quasi-identifiers that are published exactly."""
+    kept = draft.kept
+    return None if kept.outcome.separated is not None else outliers_of(kept.table, draft.recoding)
 
 
 def _disclosure(kept: Kept, recoding: Recoding, plan: Plan) -> dict[str, Disclosure]:
