@@ -24,6 +24,8 @@ WAIT = 120
 """Seconds after which a daemon that has not come up is given up: machines can be very busy."""
 TICKS = os.sysconf("SC_CLK_TCK")
 HOME = Path(__file__).resolve().parents[1]
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For Java that runs for seconds only: half of its CPU would be spent on compiling itself."""
 
 
 def missing() -> str | None:
@@ -42,6 +44,7 @@ def environment() -> dict[str, str]:
         **os.environ,
         "SPARK_LOCAL_IP": HOST,
         "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": QUICK,
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(path for path in paths if path),
     }
@@ -134,6 +137,11 @@ def _end_with_us() -> None:
     """A daemon ends when whoever started it is killed, and no fixture ends it (Linux)."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+
+
+def short_lived() -> dict[str, str]:
+    """What a session of tests is asked for besides."""
+    return {"spark.driver.extraJavaOptions": QUICK, "spark.executor.extraJavaOptions": QUICK}
 
 
 def settings(**more: str) -> dict[str, str]:

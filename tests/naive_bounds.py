@@ -66,3 +66,14 @@ def optimum_with_drops(table: EncodedTable, models: Sequence[Model]) -> float:
 
     every = naive_optimal.partitions(list(range(table.n)))
     return min(math.fsum(map(price, partition)) for partition in every)
+
+
+def heaviest_group(
+    table: EncodedTable, weights: Sequence[float], record: int, family: Family
+) -> float:
+    """By how much a group around the record weighs more than it costs, at most."""
+    around = (group for group in groups(table, family) if record in group)
+    return max(
+        (math.fsum(weights[r] for r in group) - len(group) * ncp(table, group) for group in around),
+        default=-math.inf,
+    )

@@ -6,6 +6,7 @@ import hashlib
 import random
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -18,11 +19,16 @@ from engine_tables import ROLES, people
 from shoal.cli import cli
 from shoal.encoding.row_order import rows_at, sorted_rows
 from shoal.engines.duckdb import verifying
-from shoal.errors import InputError, VerificationError
+from shoal.errors import InputError, PolicyError, VerificationError
+from shoal.io.addresses import address_of
+from shoal.io.databases import read_manifest
 from shoal.io.databases.rows import RowsHash
 from shoal.io.texts import Texts
 from shoal.io.write import csv_lines, write_table
+from shoal.methods import METHODS, get_method
+from shoal.methods.hilbert import Hilbert
 from shoal.policy import Policy
+from shoal.watching import State
 
 LITTLE = "300MB"
 """Less than the program itself counts for: every file is too large."""
@@ -100,9 +106,51 @@ def test_the_command_takes_an_amount(tmp_path):
     told = CliRunner().invoke(cli, ["verify", str(path), "--memory", LITTLE])
     assert told.exit_code == 0
     assert "600 records" in told.output
-    told = CliRunner().invoke(cli, ["verify", str(path), "--memory", "plenty"])
-    assert told.exit_code == 2
-    assert "memory: expected" in told.output
+    with pytest.raises(PolicyError, match="memory: expected an amount"):
+        shoal.verify(path, memory="plenty")
+
+
+def put_in(scheme: str, table: pa.Table, folder: Path) -> str:
+    """The table in a database of a file; its address."""
+    path = folder / f"in.{scheme}"
+    if scheme == "duckdb":
+        with duckdb.connect(str(path)) as con:
+            con.register("given", table)
+            con.execute("CREATE TABLE people AS SELECT * FROM given")
+    else:
+        dbapi = pytest.importorskip("adbc_driver_sqlite.dbapi")
+        with dbapi.connect(str(path)) as con, con.cursor() as cursor:
+            cursor.adbc_ingest("people", table, mode="create")
+            con.commit()
+    return f"{scheme}:///{path}?table=people"
+
+
+@pytest.mark.parametrize("scheme", ["duckdb", "sqlite"])
+def test_databases_are_read_and_written_by_every_engine(scheme, tmp_path, monkeypatch):
+    monkeypatch.setattr(Hilbert, "by_range", 90)
+    monkeypatch.chdir(tmp_path)
+    source = put_in(scheme, people(), tmp_path)
+    told = {}
+    for engine in ("memory", "duckdb"):
+        asked = {**ROLES, "k": 5, "method": "hilbert", "seed": 5, "engine": engine}
+        shoal.anonymize(source, out=f"{engine}.csv", **asked).close()
+        target = f"{scheme}:///{tmp_path}/out-{engine}.{scheme}?table=released"
+        shoal.anonymize(source, out=target, **asked).close()
+        assert shoal.verify(target).ok
+        digest = read_manifest(address_of(target))["release"]["sha256"]
+        told[engine] = (Path(f"{engine}.csv").read_bytes(), digest)
+    assert told["memory"] == told["duckdb"]
+    assert [path.name for path in tmp_path.glob(".shoal*")] == []
+
+
+@pytest.mark.parametrize("method", sorted(METHODS))
+def test_a_method_works_in_ranges_or_is_refused_before_the_work(method, tmp_path):
+    asked = {**ROLES, "method": method, "engine": "duckdb", "temp": str(tmp_path)}
+    word = "such file" if get_method(method).by_range else "looks at all records at once"
+    with pytest.raises((InputError, PolicyError)) as refused:
+        shoal.anonymize("no-such-file.csv", l=2, **asked)
+    assert word in str(refused.value)
+    assert list(tmp_path.iterdir()) == []
 
 
 KEYS = st.integers(1, 3).flatmap(
@@ -169,3 +217,12 @@ def test_files_of_one_folder_may_have_dictionaries_of_any_width(tmp_path):
         tmp_path / "in", qi=["town"], rest="drop", k=3, engine="memory", method="hilbert"
     )
     assert found.verification.records == 1200
+
+
+def test_progress_tells_rows_where_they_are_counted():
+    state = State(clock=lambda: 0.0)
+    state.report("write", 1_250_000, 5_000_000)
+    assert "writing 25%, 1,250,000 rows" in state.line()
+    for stage, done, total in (("read", 0, 1), ("partition", 5, 10), ("write", 1, 1)):
+        state.report(stage, done, total)
+        assert "rows" not in state.line()

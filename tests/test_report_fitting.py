@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import shoal
@@ -15,9 +15,10 @@ from shoal.report.fitting import LINE, SENTENCE, _sentence, apart, middle, short
 pytestmark = pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
 
 LIMIT = 1_000_000
-ALIKE = st.lists(st.text("ab", max_size=40), max_size=12)
+ALIKE = st.lists(st.text("ab", max_size=35), max_size=6)
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(ALIKE, st.integers(8, 30))
 def test_different_texts_stay_different(texts: list[str], most: int) -> None:
     found = apart(texts, most)

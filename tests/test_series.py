@@ -364,9 +364,9 @@ def test_a_release_that_was_changed_is_not_continued(two, tmp_path):
 
 def test_no_column_by_which_records_are_known_again(tmp_path):
     table = [{**row, "note": f"n{i}"} for i, row in enumerate(stream(2, 1)[0])]
-    for settings in ({"plain": "note"}, {"rest": "plain"}):
+    for more in ({"plain": "note"}, {"rest": "plain"}):
         with pytest.raises(PolicyError, match="known again from release to release"):
-            release(tmp_path / "r.csv", table, **settings)
+            release(tmp_path / "r.csv", table, **more)
     assert not (tmp_path / "r.csv").exists()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
@@ -36,6 +36,7 @@ from shoal.io.together import all_or_none
 from shoal.io.write import BATCH_ROWS, decoded, write_table
 from shoal.metrics.disclosure import Disclosure
 from shoal.metrics.loss import Loss
+from shoal.metrics.outliers import Outliers
 from shoal.models import Model
 from shoal.panel import as_html
 from shoal.policy import Policy
@@ -112,6 +113,8 @@ class Release:
     """Seconds and loss of a search, whenever it had found something better: for the record."""
     before: Before | None = None
     """How many stood out in the input: not to be published."""
+    outliers: Outliers | None = None
+    """Which records hold the loss: for the custodian, not to be published."""
     rest: tuple[str, ...] = ()
     """Columns about which the policy's ``rest`` decided."""
     kind: str = "pyarrow"
@@ -283,7 +286,10 @@ class Release:
     ) -> Path:
         """Table, manifest, record and what else there is, all or none."""
         proof, secret, apart, invented = beside
-        targets = [file for file in (*beside, target, *notes) if file is not None]
+        # Renamed from the last to the first: of a series no release is there without its record.
+        last = (target, secret) if self.series is not None else (secret, target)
+        ordered = (proof, apart, invented, *last, *notes)
+        targets = [file for file in ordered if file is not None]
         earlier = record_beside(target)
         obsolete = [earlier] if earlier is not None and earlier != secret else []
         with all_or_none(targets, lock_beside=target, private=secret, obsolete=obsolete) as written:

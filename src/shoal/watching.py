@@ -44,6 +44,10 @@ STAGES = {
 """What each stage does, in words; others are said as they are named."""
 
 
+IN_ROWS = ("read", "encode", "recode", "write")
+"""Stages that count rows, where they count at all: parts of a run that go through all of them."""
+
+
 class State:
     """What was reported last, and what follows from it."""
 
@@ -78,6 +82,12 @@ class State:
         return min(1.0, self.done / self.total) if self.done and self.total else None
 
     @property
+    def rows(self) -> str:
+        """How many rows the stage is through; empty where it counts something else."""
+        counted = self.stage in IN_ROWS and self.total > 1 and self.done
+        return f"{int(self.done):,} rows" if counted else ""
+
+    @property
     def left(self) -> float | None:
         """Seconds that the stage will still take, at its pace so far."""
         share = self.share
@@ -93,6 +103,7 @@ class State:
         """All of it in one line of text."""
         plain = self.share is None or self.says_more
         parts = [self.words if plain else f"{self.words} {self.share:.0%}"]
+        parts += [self.rows] if self.rows else []
         parts += [] if self.loss is None else [f"loss {self.loss:.4f}"]
         parts += [f"{_span(self.elapsed)} so far"]
         parts += [] if self.left is None else [f"about {_span(self.left)} left in this stage"]
@@ -191,7 +202,7 @@ def _picture(state: State) -> Any:
         f"{state.words:<10}",
         bar,
         "" if share is None else f"{share:.0%}",
-        "" if state.loss is None else f"loss {state.loss:.4f}",
+        state.rows if state.loss is None else f"loss {state.loss:.4f}",
         _span(state.elapsed),
         "" if state.left is None else f"about {_span(state.left)} left",
     ]

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shoal.bounds.box_dual import STAGES, BoxDual, fits
 from shoal.bounds.cells import cells_of
 from shoal.bounds.certificate import Certificate
 from shoal.bounds.families import families
@@ -136,7 +137,7 @@ def lower_bound(
     ceiling = float(table.costs.weight.sum()) if suppressible else math.inf
     per_family = [FamilyBounds(table, family, ceiling) for family in implied]
     starred = _by_programme(table, models, steps, ceiling, clock)
-    weighed = _by_rungs(per_family, table, steps, clock, lost)
+    weighed = _by_rungs(per_family, table, effort, clock, lost)
     found = max(starred, weighed, key=lambda bound: bound.loss)
     solvable = table.n <= FEW and not suppressible and not whole_table_only(models)
     if steps.exact and solvable:
@@ -166,17 +167,22 @@ def _by_programme(
 def _by_rungs(
     per_family: Sequence[FamilyBounds],
     table: EncodedTable,
-    steps: BoundSteps,
+    effort: str,
     clock: Clock,
     lost: NDArray[np.float64] | None,
 ) -> Bound:
     """The best bound of all families: per record on the lower rungs, in sum on the highest."""
+    steps = EFFORTS[effort].bound
     for bounds in per_family:
         bounds.search_boxes(0, clock)
-    rung = "neighbours"
     by_cells = _by_cells(per_family, table, steps, clock, lost)
     if by_cells is not None:
         return by_cells
+    boxed = _by_boxes(per_family, table, effort, clock)
+    if boxed is not None and not _worth_more(per_family, effort):
+        clock.advance(len(per_family) * len(steps.boxes) + len(steps.rounds))
+        return boxed
+    rung = "neighbours"
     for budget in steps.boxes:
         for bounds in per_family:
             bounds.search_boxes(budget, clock)
@@ -186,6 +192,7 @@ def _by_rungs(
     proof = _proof_of_boxes(per_family, table)
     found = Bound(_share(table, float(boxes.sum())), rung, resolved, proof)
     usable = [x for x in per_family if x.family.dual and 1 < x.family.size <= LARGEST_DUAL]
+    found = max(found, boxed or found, key=lambda bound: bound.loss)
     if not steps.rounds or not usable:
         clock.advance(len(steps.rounds))
         return found
@@ -200,9 +207,7 @@ def _by_rungs(
     return dual if dual.loss > found.loss else found
 
 
-def _proof_of_boxes(
-    per_family: Sequence[FamilyBounds], table: EncodedTable
-) -> Certificate | None:
+def _proof_of_boxes(per_family: Sequence[FamilyBounds], table: EncodedTable) -> Certificate | None:
     """What boxes cost is a weight too: no group around a record costs less."""
     usable = [one for one in per_family if one.family.dual]
     best = max(usable, key=lambda one: one.boxes.sum(), default=None)
@@ -244,8 +249,31 @@ def _start(bounds: FamilyBounds, lost: NDArray[np.float64] | None) -> NDArray[np
     if lost is None:
         return HOPED_FOR * bounds.box
     count = bounds.points.space.count
-    sums: NDArray[np.float64] = np.bincount(bounds.points.of_record, lost, len(count))
-    return sums / count
+    mean: NDArray[np.float64] = np.bincount(bounds.points.of_record, lost, len(count)) / count
+    return mean
+
+
+def _by_boxes(
+    per_family: Sequence[FamilyBounds], table: EncodedTable, effort: str, clock: Clock
+) -> Bound | None:
+    """By the dual over boxes, where there are no value sets and groups of two at least."""
+    usable = [x for x in per_family if x.family.dual and x.family.size > 1 and fits(x.points)]
+    if not STAGES[effort] or not usable:
+        return None
+    bounds = max(usable, key=lambda one: one.boxes.sum())
+    dual = BoxDual(bounds.points, bounds.family.size, bounds.box, clock, bounds.ceiling)
+    for stage in STAGES[effort]:
+        dual.climb(stage)
+    loss = _share(table, dual.total)
+    weights = np.minimum(dual.best, bounds.ceiling)[bounds.points.of_record]
+    proof = Certificate.of(weights * SAFE, bounds.family, loss)
+    return Bound(loss, "dual", dual.certain, proof)
+
+
+def _worth_more(per_family: Sequence[FamilyBounds], effort: str) -> bool:
+    """Whether the other rungs may add to the dual over boxes: few records of a value, or pairs."""
+    capped = any(x.family.caps is not None for x in per_family)
+    return capped or (effort == "max" and per_family[0].family.size <= EASILY_PRICED)
 
 
 def _ease(turn: int) -> float:

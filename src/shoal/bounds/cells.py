@@ -193,7 +193,7 @@ def cells_of(
         np.argsort(code, kind="stable").astype(np.int32), member, offset, price,
         work,
     )  # fmt: skip
-    clock.steps += LOOK * int(work[0])
+    clock.steps += int(work[0])
     if found < 0:
         return None
     cells = Cells(member[: offset[found]].copy(), offset[: found + 1].copy(), price[:found].copy())
@@ -217,7 +217,8 @@ def _alone(points: Points, units: Units) -> Ints:
     """What each point loses where all records of its group are equal."""
     costs, space = points.costs, points.space
     floors = space.floor[costs.start[:, None] + space.codes.T] * costs.weight[:, None]
-    return units.down(floors).sum(axis=0)
+    total: Ints = units.down(floors).sum(axis=0)
+    return total
 
 
 def _scale(size: int, total: float) -> int:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from shoal.kernels.bounds.cells import Nodes
 from shoal.kernels.bounds.cells_dual import Scanned
-from shoal.kernels.costs import ROUND, SET, SPAN, TREE, Costs
+from shoal.kernels.costs import SET, TREE, Costs
 
 __all__ = ["Units", "nodes_of", "scanned_of", "to_be_scanned"]
 
@@ -44,11 +44,13 @@ class Units:
 
     def down(self, loss: Floats | float) -> Ints:
         """Losses in units, never more than they are."""
-        return np.maximum(0, np.floor(np.asarray(loss) * (self.scale * SAFE))).astype(np.int64)
+        units: Ints = np.floor(np.asarray(loss) * (self.scale * SAFE)).astype(np.int64)
+        return np.maximum(units, 0)
 
     def up(self, loss: Floats) -> Ints:
         """Losses in units, never less than they are."""
-        return np.ceil(loss * self.scale / SAFE).astype(np.int64)
+        units: Ints = np.ceil(loss * self.scale / SAFE).astype(np.int64)
+        return units
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,9 +92,7 @@ def scanned_of(costs: Costs, floor: Floats, attribute: int | None, units: Units)
     return Scanned(begin, end, alone, most)
 
 
-def nodes_of(
-    costs: Costs, floor: Floats, attributes: Sequence[int], units: Units
-) -> Nodes | None:
+def nodes_of(costs: Costs, floor: Floats, attributes: Sequence[int], units: Units) -> Nodes | None:
     """The nodes of these attributes; None where one has too many codes."""
     listed = [_listed(costs, floor, a) for a in attributes]
     if any(one is None for one in listed):
@@ -102,8 +102,15 @@ def nodes_of(
     pairs = [_with_code(one) for one in found]
     empty = np.zeros(0, dtype=np.int64)
     shift = zip(pairs, start[:-1], strict=True)
-    lengths = np.concatenate([empty, *(np.bincount(c, minlength=one.codes)
-                                       for (c, _), one in zip(pairs, found, strict=True))])
+    lengths = np.concatenate(
+        [
+            empty,
+            *(
+                np.bincount(c, minlength=one.codes)
+                for (c, _), one in zip(pairs, found, strict=True)
+            ),
+        ]
+    )
     weights = [float(costs.weight[a]) for a in attributes]
     prices = zip(found, weights, strict=True)
     return Nodes(
@@ -144,8 +151,10 @@ def _gaps(costs: Costs, a: int) -> Floats:
     own, size = _own(costs, a), int(costs.size[a])
     if costs.form[a] == TREE:
         begin = int(costs.peak_start[a])
-        return costs.peak[begin : begin + size - 1]
-    return np.minimum(1.0, costs.end[own][1:] - costs.position[own][:-1])
+        climb: Floats = costs.peak[begin : begin + size - 1]
+        return climb
+    gaps: Floats = costs.end[own][1:] - costs.position[own][:-1]
+    return np.minimum(1.0, gaps)
 
 
 def _is_laminar(costs: Costs, a: int) -> bool:
@@ -172,8 +181,9 @@ def _listed(costs: Costs, floor: Floats, a: int) -> _Listed | None:
         for high in range(low + 1, size)
     ]
     within = [one for one in every if one[2] < 1.0]
-    return _ranges(floor[own], size, [*within, (0, size - 1, 1.0)] if len(within) < len(every)
-                   else every)
+    return _ranges(
+        floor[own], size, [*within, (0, size - 1, 1.0)] if len(within) < len(every) else every
+    )
 
 
 def _levels(gaps: Floats, size: int) -> list[tuple[int, int, float]]:
@@ -188,9 +198,7 @@ def _levels(gaps: Floats, size: int) -> list[tuple[int, int, float]]:
     return [(low, high, price) for (low, high), price in found.items()]
 
 
-def _ranges(
-    floor: Floats, size: int, several: list[tuple[int, int, float]]
-) -> _Listed:
+def _ranges(floor: Floats, size: int, several: list[tuple[int, int, float]]) -> _Listed:
     """Single codes and these ranges, the dearest last; the closure is the cheapest around."""
     several = sorted(several, key=lambda one: (one[2], one[1] - one[0]))
     low = np.array([*range(size), *(one[0] for one in several)], dtype=np.int64)
@@ -211,12 +219,12 @@ def _sets(floor: Floats, size: int) -> _Listed:
     """Single values, all small sets, and all values at the price of the smallest larger set."""
     if size > SET_BITS:
         return _ranges(floor, size, [(0, size - 1, min(1.0, 2 / size))])
-    sets = [(code,) for code in range(size)]
+    sets: list[tuple[int, ...]] = [(code,) for code in range(size)]
     price = list(floor)
     largest = 1
     while largest < size:
         more = list(combinations(range(size), largest + 1))
-        if len(sets) + len(more) > MOST_SETS and largest > 1 or len(more) > 10 * MOST_SETS:
+        if (len(sets) + len(more) > MOST_SETS and largest > 1) or len(more) > 10 * MOST_SETS:
             break
         largest += 1
         sets += more

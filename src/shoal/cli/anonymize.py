@@ -104,6 +104,9 @@ LITTLE = 1_000_000_000
     "--report", "page", type=click.Path(path_type=Path), is_flag=False, flag_value=Path(),
     help="The custodian's report, too. [OUT.report.html]",
 )  # fmt: skip
+@click.option(
+    "--explain", "explained", is_flag=True, help="Say also which records hold the loss, and why."
+)
 @output_options
 def anonymize(
     file: Place,
@@ -116,6 +119,7 @@ def anonymize(
     record: Path | None,
     no_record: bool,
     page: Path | None,
+    explained: bool,
     quiet: bool,
     as_json: bool,
     **options: Any,
@@ -141,6 +145,9 @@ def anonymize(
         raise click.UsageError("-o -: expected without --json, --propose and --report")
     if page is not None and not (isinstance(out, Path) and isinstance(file, Path)):
         raise click.UsageError("--report: expected files as input and release, not a database")
+    in_parts = options.get("engine") == "spark" and isinstance(out, Path) and not out.suffix
+    if page is not None and in_parts:
+        raise click.UsageError("--report: expected a release in one file; it is read into memory")
     if out is None and not dry_run:
         raise click.UsageError("expected -o, --out with the release to write, or --dry-run")
     if propose:
@@ -208,7 +215,7 @@ def anonymize(
     elif not quiet:
         click.echo(repr(release))
         _say_what_the_budget_bought(release.budget)
-        show_before_after(release)
+        show_before_after(release, explained=explained)
         click.echo(what_was_written(release, out, proof, secret))
         if proposal is not None:
             click.echo(f"the proposal is in {proposal.target}: check each role, then --policy it")

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from shoal.release import Release
 
-__all__ = ["lines_of", "show_before_after"]
+__all__ = ["lines_of", "outlier_lines", "show_before_after"]
 
 COLUMNS_SHOWN = 4
 BAR = 10
+COLUMNS_NAMED = 2
+MOST_FEW, FEW_PAY = 0.05, 2.0
+"""To leave records out is worth a word up to this share of them, and if it saves so much more."""
 
 
-def show_before_after(release: Release) -> None:
+def show_before_after(release: Release, *, explained: bool = False) -> None:
     """Print the panel: in colour on a terminal, plainly elsewhere."""
     from rich.console import Console
     from rich.text import Text
@@ -22,7 +25,10 @@ def show_before_after(release: Release) -> None:
     at_terminal = sys.stdout.isatty()
     console = Console(highlight=False, file=sys.stdout, width=None if at_terminal else 200)
     marks = "█░" if at_terminal and not console.options.ascii_only else ""
-    for title, text in lines_of(release, marks):
+    lines = lines_of(release, marks)
+    if explained:
+        lines += outlier_lines(release)
+    for title, text in lines:
         line = Text.assemble((f"{title:<6}  ", "bold cyan"), text)
         console.print(line, soft_wrap=True)
 
@@ -64,3 +70,31 @@ def _losses(release: Release, marks: str) -> str:
         bar = f" {marks[0] * filled}{marks[1] * (BAR - filled)}" if marks else ""
         parts.append(f"{name}{bar} {share:.1%}")
     return f"{loss.gcp:.1%} of the detail: {', '.join(parts)}"
+
+
+def outlier_lines(release: Release) -> list[tuple[str, str]]:
+    """Which records hold the loss, in words that help to decide what to do about them."""
+    found = release.outliers
+    if found is None:
+        why = "no loss is known record by record here" if release.loss.gcp else "nothing is lost"
+        return [("WHY", f"{why}, so nothing can be said of outliers")]
+    first = [f"{name} ({share:.0%})" for name, share in list(found.columns.items())[:COLUMNS_NAMED]]
+    half = (
+        f"{found.half:.0%} of the records hold half of the loss; the dearest tenth holds "
+        f"{found.dearest:.0%}, most of it in {' and '.join(first)}"
+    )
+    saved = 1 - found.without_few / found.loss
+    name = next(iter(found.columns))
+    if found.few > MOST_FEW or saved < FEW_PAY * found.few:
+        advice = (
+            f"the loss is spread evenly: leaving records out would change little; a smaller k, "
+            f"or less detail in {name}, would"
+        )
+    else:
+        advice = (
+            f"without the dearest {found.few:.1%} of the records the others would lose "
+            f"{found.without_few:.1%} and not {found.loss:.1%}: --max-suppressed "
+            f"{found.few:.1%} allows that; a hierarchy that joins rare values of {name} "
+            f"keeps them"
+        )
+    return [("WHY", half), ("ADVICE", advice)]

@@ -69,7 +69,7 @@ def unprotected(published: pa.Table, qi: Sequence[str], policy: Policy) -> Itera
     Whoever finds the class of a person in which all have one value knows it, however
     many they are.
     """
-    ids, count = class_ids([keyed(published, name, policy) for name in qi], published.num_rows)
+    ids, count = class_ids((keyed(published, name, policy) for name in qi), published.num_rows)
     sizes = np.bincount(ids, minlength=count)
     for name in policy.sensitive:
         codes, size = keyed(published, name, policy)
@@ -88,7 +88,7 @@ def left_empty(published: pa.Table, qi: Sequence[str], policy: Policy) -> Iterat
     asked = {n: least for n, least in means_of(policy).items() if n in published.column_names}
     if not asked:
         return
-    ids, count = class_ids([keyed(published, name, policy) for name in qi], published.num_rows)
+    ids, count = class_ids((keyed(published, name, policy) for name in qi), published.num_rows)
     who = "records" if policy.person is None else "persons"
     for name, least in asked.items():
         known = np.asarray(published.column(name).is_valid())

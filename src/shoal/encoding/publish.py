@@ -102,9 +102,7 @@ def _in_one_table(source: pa.Table, recoded: Sequence[RecodedColumn], policy: Po
     return Published(disarm(table) if policy.csv_safe else table, qi, rows)
 
 
-def _forms(
-    recoded: Sequence[RecodedColumn], policy: Policy
-) -> dict[str, dict[str, pa.Array]]:
+def _forms(recoded: Sequence[RecodedColumn], policy: Policy) -> dict[str, dict[str, pa.Array]]:
     """What each quasi-identifier is published as, under which names."""
     return {column.name: released_columns([column], policy.layout) for column in recoded}
 

@@ -48,9 +48,14 @@ def _sort_zeros(in_order: NDArray[np.uint64], values: pa.Array) -> None:
     in_order[zeros] = in_order[zeros][np.argsort(~np.signbit(sorted_[zeros]))]
 
 
-def sorted_rows(keys: list[tuple[NDArray[Any], int]]) -> NDArray[np.int64]:
-    """Rows in lexicographic order of the keys, packed into as few 64-bit words as possible."""
-    words = [_packed(some) for some in _words(keys)]
+def sorted_rows(
+    keys: list[tuple[NDArray[Any], int]], rows: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
+    """Rows in lexicographic order of the keys, packed into as few 64-bit words as possible.
+
+    Of some `rows` alone, their places among these.
+    """
+    words = [_packed(some, rows) for some in _words(keys)]
     if len(words) == 1:
         return np.argsort(words[0]).astype(np.int64, copy=False)
     return np.asarray(np.lexsort(words[::-1]), dtype=np.int64)
@@ -74,7 +79,7 @@ def rows_at(keys: list[tuple[NDArray[Any], int]], places: NDArray[np.int64]) -> 
     there = np.zeros(buckets, dtype=bool)
     there[wanted] = True
     rows = np.flatnonzero(there[bucket])
-    rows = rows[sorted_rows([(ranks[rows].astype(np.int64), size) for ranks, size in keys])]
+    rows = rows[sorted_rows(keys, rows)]
     looked_at = np.unique(wanted)
     begins = np.cumsum(sizes[looked_at]) - sizes[looked_at]
     within = places - (ends - sizes)[wanted]
@@ -96,12 +101,15 @@ def _words(keys: list[tuple[NDArray[Any], int]]) -> list[list[tuple[NDArray[Any]
     return words
 
 
-def _packed(keys: list[tuple[NDArray[Any], int]]) -> NDArray[np.int64]:
-    """Several keys as one number."""
-    word = keys[0][0].astype(np.int64, copy=len(keys) > 1)
-    for start in range(0, len(word), AT_ONCE) if len(keys) > 1 else ():
-        piece = word[start : start + AT_ONCE]  # stays in the cache for all keys
-        for ranks, size in keys[1:]:
+def _packed(
+    keys: list[tuple[NDArray[Any], int]], rows: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
+    """Several keys as one number, of all rows or some."""
+    word = np.zeros(len(keys[0][0]) if rows is None else len(rows), dtype=np.int64)
+    for start in range(0, len(word), AT_ONCE):  # a piece stays in the cache for all keys
+        some = slice(start, start + AT_ONCE)
+        piece, chosen = word[some], some if rows is None else rows[some]
+        for ranks, size in keys:
             piece *= size
-            piece += ranks[start : start + AT_ONCE]
+            piece += ranks[chosen]
     return word

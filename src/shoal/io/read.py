@@ -173,6 +173,7 @@ def _read_csv(path: Path, missing: tuple[str, ...], encoding: str = UTF8) -> pa.
     except (pa.ArrowInvalid, OSError, UnicodeError):
         # Arrow quotes the offending row in its message: never pass that on.
         raise csv_problem(path, delimiter, len(names), encoding) from None
+    pa.default_memory_pool().release_unused()  # of what was read ahead
     return pa.table([column.column() for column in columns], names=names)
 
 

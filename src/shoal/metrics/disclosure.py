@@ -95,7 +95,7 @@ def attribute_disclosure(
         others = sorted((a for a in range(len(sizes)) if a != first), key=lambda a: -sizes[a])
         axes = [first, *others]
         cover = join_covers([covers[a] for a in axes], partition.groups)
-        points = np.ascontiguousarray(table.codes[axes][:, rows].T)
+        points = np.ascontiguousarray(np.take(table.codes, rows, axis=1)[axes].T)
         parts = (values[partition.order], partition.offsets)
         candidates(cover, points, values[rows], *parts, near, same, everybody)
     else:  # nothing tells records apart

@@ -27,6 +27,7 @@ __all__ = [
     "gcp",
     "group_ncp",
     "measure",
+    "record_losses",
     "sums_of",
     "with_suppressed",
 ]
@@ -144,6 +145,16 @@ def group_ncp(
         low, high = extents(codes, partition, domain)
         losses = np.where(low == high, floor[low], losses)
     return losses
+
+
+def record_losses(table: EncodedTable, recoding: Recoding) -> NDArray[np.float64]:
+    """Weighted loss of each record, all attributes together."""
+    seen = recoding.seen(table)
+    total = np.zeros(table.n)
+    for a, partition in enumerate(recoding.partitions):
+        losses = group_ncp(seen, a, partition, recoding.domain(a))
+        total += table.qi[a].weight * losses[partition.group_ids()]
+    return total
 
 
 def exact_total(losses: NDArray[np.float64], sizes: NDArray[np.int64]) -> Fraction:

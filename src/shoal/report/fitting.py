@@ -25,7 +25,7 @@ from shoal.report.blocks import (
     code_parts,
 )
 
-__all__ = ["apart", "fitted", "shortened"]
+__all__ = ["apart", "fitted", "middle", "shortened"]
 
 CELL = 240
 """Letters of a cell, a title or a heading."""
@@ -59,8 +59,8 @@ def apart(texts: Sequence[str], most: int) -> list[str]:
     numbers = {text: number for number, text in enumerate(dict.fromkeys(texts), 1)}
     alone = Counter(middle(text, most) for text in numbers)
     return [
-        found
-        if alone[found := middle(text, most)] == 1
+        middle(text, most)
+        if alone[middle(text, most)] == 1
         else f"{shortened(text, most - 4)} {numbers[text]}"
         for text in texts
     ]

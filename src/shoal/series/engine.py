@@ -253,7 +253,8 @@ class SeriesEngine(MemoryEngine):
             "classes": packed_numbers(work.group[rows]),
         }  # fmt: skip
         told = _counterfeit_table(draft, rows >= real) if asked.promise == "m" else None
-        return SeriesPart(private, public, told, self.follows and self.follows.alone)
+        alone = None if self.follows is None else self.follows.alone
+        return SeriesPart(private, public, told, alone)
 
 
 def _released(release: Any) -> dict[str, Any]:

@@ -3,9 +3,10 @@
 New persons that no bucket needs are grouped freely: the m nearest of different
 values. Every bucket is cut into groups that have each value of its signature
 once, nearest records first; a bucket of new persons alone is left as it was
-found. At last records of one value change places (`exchanging`). (To deal new persons out under few signatures, as the paper does, needs
-fewer counterfeits later, and lost 6 to 8 times as much from the first release
-on: 50 values, census of 10,000.)
+found. At last records of one value change places (`exchanging`). (To deal new
+persons out under few signatures, as the paper does, needs fewer counterfeits
+later, and lost 6 to 8 times as much from the first release on: 50 values,
+census of 10,000.)
 """
 
 from __future__ import annotations

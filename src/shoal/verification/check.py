@@ -184,12 +184,16 @@ def released_classes(
 
     With `folded`, texts that a reader takes for the same are.
     """
-    columns: list[tuple[NDArray[Any], int]] = []
-    for name in qi:
-        distinct = distinct_values(released.column(name), missing=())
-        exact = (distinct.codes + 1, len(distinct.values) + 1)  # 0 is missing
-        columns.append(folded_codes(distinct) if folded else exact)
+    columns = (_published(released.column(name), folded) for name in qi)
     return class_ids(columns, released.num_rows)
+
+
+def _published(column: pa.ChunkedArray, folded: bool) -> tuple[NDArray[Any], int]:
+    """The released texts of a column as codes, and how many there can be."""
+    distinct = distinct_values(column, missing=())
+    if folded:
+        return folded_codes(distinct)
+    return distinct.codes + 1, len(distinct.values) + 1  # 0 is missing
 
 
 def _checks(

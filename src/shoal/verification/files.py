@@ -102,7 +102,8 @@ def verify(
     if policy is not None or settings:
         policy = Policy.of(policy, settings)
         second = None if sensitive_table is None else _table(sensitive_table, policy)
-        with _opened(_table(release, policy) if second is not None else release, policy, memory) as table:
+        alone = release if second is None else _table(release, policy)
+        with _opened(alone, policy, memory) as table:
             return _check(table, second, policy)
     if (address := address_of(release)) is not None:
         return _verify_in_database(address, manifest, key, record)

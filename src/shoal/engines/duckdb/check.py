@@ -32,7 +32,7 @@ from shoal.policy import Policy
 from shoal.verification.check import check_classes
 from shoal.verification.result import Verification
 
-__all__ = ["Column", "Written", "connection", "part_checked"]
+__all__ = ["Column", "Written", "connection", "part_checked", "table_of"]
 
 CLASSES = 1 << 16
 """Classes that are looked at together."""
@@ -145,7 +145,7 @@ class Written:
     def _column(self, number: int, name: str) -> Column:
         """Texts of a sensitive column, numbered by DuckDB, and what they count as."""
         column = self.place[name]
-        found = _table(
+        found = table_of(
             self.con.sql(
                 f"SELECT {column} AS v, CAST({column} AS VARCHAR) AS t, count(*) AS n "
                 f"FROM {self.relation} GROUP BY ALL ORDER BY t NULLS LAST, v NULLS LAST"
@@ -233,7 +233,8 @@ def _relation(
     )
 
 
-def _table(relation: Any) -> pa.Table:
+def table_of(relation: Any) -> pa.Table:
+    """What a query gives, by whatever name this DuckDB has for it."""
     batches = list(_batches(relation, 1 << 20))
     return pa.Table.from_batches(batches)
 

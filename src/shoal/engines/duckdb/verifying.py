@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet
 
 from shoal.encoding.spreadsheet import armed
-from shoal.engines.duckdb.check import Written
+from shoal.engines.duckdb.check import Written, table_of
 from shoal.engines.duckdb.failing import told
 from shoal.engines.duckdb.spill import Spill
 from shoal.engines.duckdb.stored import Room
@@ -27,6 +27,8 @@ from shoal.quantities import bytes_of
 from shoal.verification.result import Verification
 
 __all__ = ["LargeFile", "large_file"]
+
+Result = TypeVar("Result")
 
 OURS = 500_000_000
 LEAST = 72_000_000
@@ -83,9 +85,9 @@ class LargeFile:
     def _asked(self, query: str) -> pa.Table:
         with self.room.connect() as con:
             relation = self._written(con).relation
-            return self._guarded(lambda: con.sql(query.replace("{0}", relation)).to_arrow_table())
+            return self._guarded(lambda: table_of(con.sql(query.replace("{0}", relation))))
 
-    def _guarded(self, work: Any) -> Any:
+    def _guarded(self, work: Callable[[], Result]) -> Result:
         """What a broken file is told by: DuckDB would quote its line."""
         try:
             return work()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.bounds import Bound, lower_bound
 from shoal.bounds.readers import bound_for_readers
@@ -24,18 +25,23 @@ BOUND_SHARE = 0.25
 
 
 def bound_of(
-    table: EncodedTable, plan: Plan, report: Report, limit: Limit = NO_LIMIT
+    table: EncodedTable,
+    plan: Plan,
+    report: Report,
+    limit: Limit = NO_LIMIT,
+    lost: NDArray[np.float64] | None = None,
 ) -> Bound | None:
     """What no release of the table under the plan's models and recoding can undercut.
 
-    None where the `limit` of a plan with a time has passed.
+    None where the `limit` of a plan with a time has passed. `lost` is what each record loses in
+    a release: there the search for a bound begins.
     """
     report("bound", 0, 1)
     load_bound(table, plan, min(1.0, limit.left) if limit.given else None)
     if limit.up:
         return None
     seconds = limit.left if limit.given else plan.policy.seconds
-    return below(table, plan, seconds, lambda done, total: report("bound", done, total))
+    return below(table, plan, seconds, lambda done, total: report("bound", done, total), lost)
 
 
 def load_bound(table: EncodedTable, plan: Plan, seconds: float | None) -> None:
@@ -45,7 +51,11 @@ def load_bound(table: EncodedTable, plan: Plan, seconds: float | None) -> None:
 
 
 def below(
-    table: EncodedTable, plan: Plan, seconds: float | None, progress: Progress = None
+    table: EncodedTable,
+    plan: Plan,
+    seconds: float | None,
+    progress: Progress = None,
+    lost: NDArray[np.float64] | None = None,
 ) -> Bound:
     """A bound under the plan's models, for its readers if it has any, within so many seconds."""
     policy = plan.policy
@@ -54,4 +64,4 @@ def below(
     asked["suppressible"] = policy.max_suppressed is not None
     if plan.readers:
         return bound_for_readers(plan.seen(table), plan.readers, **asked)
-    return lower_bound(plan.seen(table), plan.models, **asked)
+    return lower_bound(plan.seen(table), plan.models, lost=lost, **asked)

@@ -55,7 +55,8 @@ from shoal.io.several import is_several
 from shoal.io.write import sha256_of
 from shoal.metrics.coverage import covered
 from shoal.metrics.disclosure import Disclosure, attribute_disclosure
-from shoal.metrics.loss import measure
+from shoal.metrics.loss import measure, record_losses
+from shoal.metrics.outliers import Outliers, outliers_of
 from shoal.models import check_eligible
 from shoal.plan import Plan
 from shoal.policy import Policy
@@ -347,8 +348,9 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
         """A bound for all records, whatever was suppressed; none for exact quasi-identifiers."""
         if not plan.proves or draft.kept.outcome.separated is not None:
             return None
-        ordered = canonical(encoded.table, plan.seed).table
-        return bound_of(ordered, plan, self.report, self.limit)
+        ordered = canonical(encoded.table, plan.seed)
+        lost = _lost(encoded.table, draft)[ordered.order]
+        return bound_of(ordered.table, plan, self.report, self.limit, lost)
 
     def release(
         self,
@@ -392,9 +394,27 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             source_sha256=encoded.source.sha256,
             delimiter=encoded.source.delimiter,
             sensitive_table=draft.published.sensitive_table,
+            outliers=_outliers(draft),
             fingerprint=fingerprint_of(draft.published.table, draft.published.sensitive_table),
             verified_as=(plan.models, plan.policy, draft.published.qi, draft.persons, verification),
         )
+
+
+def _lost(table: EncodedTable, draft: Draft) -> NDArray[np.float64]:
+    """What each record of the table loses in the release; one that is suppressed, all."""
+    kept = draft.kept
+    lost = record_losses(*kept.priced(draft.recoding))
+    if kept.rows is None:
+        return lost
+    every = np.full(table.n, float(table.costs.weight.sum()))
+    every[kept.rows] = lost
+    return every
+
+
+def _outliers(draft: Draft) -> Outliers | None:
+    """Where the loss sits; nothing of quasi-identifiers that are published exactly."""
+    kept = draft.kept
+    return None if kept.outcome.separated is not None else outliers_of(kept.table, draft.recoding)
 
 
 def _disclosure(kept: Kept, recoding: Recoding, plan: Plan) -> dict[str, Disclosure]:

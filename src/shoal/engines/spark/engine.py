@@ -8,6 +8,7 @@ verification. The driver sees values, counts and plans, and no record.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 from operator import add
@@ -123,7 +124,8 @@ class SparkEngine(Engine[Source, Coded, Grouped, Draft]):
     def _forget(self) -> None:
         """Give back what executors keep."""
         for frame in getattr(self, "persisted", ()):
-            frame.unpersist()
+            with suppress(Exception):  # of a session that has ended
+                frame.unpersist()
         self.persisted: list[Any] = []
 
     @told

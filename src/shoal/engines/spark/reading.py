@@ -42,11 +42,9 @@ def packets_of(
 ) -> Any:
     """The records in packets, with profiles of them."""
     if source.frame is not None:
-        from pyspark.sql.functions import col
-
         columns = [*coded, *plain]
-        some = [col(quoted(name)).alias(f"c{n}") for n, name in enumerate(columns)]
-        return mapped(source.frame.select(*some), FrameIn(columns, coded, plain))
+        some = [f"{quoted(name)} AS c{n}" for n, name in enumerate(columns)]
+        return mapped(source.frame.selectExpr(*some), FrameIn(columns, coded, plain))
     shares = shares_of(source.files)
     how = ReadFrom(tuple(source.names), policy.missing, policy.encoding)
     listed = each_to(row_frame(session, shares), len(shares))

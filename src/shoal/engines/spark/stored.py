@@ -62,6 +62,7 @@ class TableInParts:
         self.armed = armed
         self.values = values
         """Of sensitive columns: the values that occur, as models see them."""
+        self._table: pa.Table | None = None
 
     @property
     def num_columns(self) -> int:
@@ -91,7 +92,9 @@ class TableInParts:
 
     def loaded(self) -> pa.Table:
         """All of it, in the memory of this process: whoever asks for it wants that."""
-        return pa.concat_tables([decoded(self._read(file)) for file in self.files])
+        if self._table is None:
+            self._table = pa.concat_tables([decoded(self._read(file)) for file in self.files])
+        return self._table
 
     def _read(self, file: Path) -> pa.Table:
         if not file.exists():

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from shoal.report.charts.theme import ACCENT, INK, PALE, load_altair
+from shoal.report.fitting import apart, middle
 
 __all__ = ["pair_fields"]
 
@@ -26,7 +27,7 @@ def pair_fields(
     Squares of the original that are not a number hold too few to be shown: they have a dot.
     """
     alt = load_altair()
-    places = [_short(side) for side in labels]
+    places = [apart(side, LONGEST) for side in labels]
     values = [share for side in (before, after) for row in side for share in row]
     most = max((share for share in values if not math.isnan(share)), default=0.0) or 1.0
     panels: list[Any] = []
@@ -38,9 +39,9 @@ def pair_fields(
             for j, share in enumerate(row)
         ]  # fmt: skip
         axes = {"ticks": False, "domain": False, "grid": False, "labelLimit": 120}
-        y = alt.Y("a:N", sort=places[0], title=names[0] if not panels else None,
+        y = alt.Y("a:N", sort=places[0], title=None,
                   axis=alt.Axis(**axes) if not panels else None)  # fmt: skip
-        x = alt.X("b:N", sort=places[1], title=names[1], axis=alt.Axis(labelAngle=-40, **axes))
+        x = alt.X("b:N", sort=places[1], title=None, axis=alt.Axis(labelAngle=-40, **axes))
         # How full a square is goes by its opacity: one colour serves light and dark pages.
         full = alt.Opacity("share:Q", scale=alt.Scale(domain=[0, most], range=[0.04, 1]),
                            legend=None)  # fmt: skip
@@ -51,7 +52,9 @@ def pair_fields(
                           .transform_filter("datum.few"))  # fmt: skip
         layers.append(
             alt.Chart(alt.Data(values=[{}]))
-            .mark_text(text=title, align="left", fontSize=12, fontWeight=600, color=INK)
+            .mark_text(
+                text=_heading(title, names), align="left", fontSize=12, fontWeight=600, color=INK
+            )
             .encode(x=alt.value(0), y=alt.value(-8))
         )
         size = {"width": SIDE * len(places[1]), "height": SIDE * len(places[0])}
@@ -59,12 +62,7 @@ def pair_fields(
     return alt.hconcat(*panels, spacing=14)
 
 
-def _short(labels: Sequence[str]) -> list[str]:
-    """Labels that fit, told apart."""
-    found: list[str] = []
-    for label in labels:
-        cut = label if len(label) <= LONGEST else label[: LONGEST - 1] + "…"
-        while cut in found:
-            cut += " "
-        found.append(cut)
-    return found
+def _heading(title: str, names: tuple[str, str]) -> str:
+    """What a panel shows, in one line: titles beside axes would meet their labels."""
+    down, across = (middle(name, LONGEST) for name in names)
+    return f"{title}: {down} by {across}"
