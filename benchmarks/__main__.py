@@ -17,7 +17,7 @@ from benchmarks.keeping import keep, tables_in
 
 PARTS = [
     *("compile", "first_use", "partition", "loss", "order", "best", "bounds", "suppression"),
-    *("readers", "pooling", "attacks", "attacks_knowing", "replaying", "attacks_round"),
+    *("readers", "pooling", "attacks", "replaying", "attacks_round"),
     *("minimality", "clock", "end_to_end", "scale", "series"),
 ]
 
