@@ -4,7 +4,8 @@ Each release is of 4,000 people; 1,000 like them are the control. Twice it is as
 is promised (k = 5, 10, 50, l = 3), and by what may be lost, so that every method takes the
 largest k (or l) that loses no more. ``python -m benchmarks attacks`` does all;
 ``python -m benchmarks.attacks Adult "k = 5"`` the releases of these names anew, by the methods
-named, if any are. ``benchmarks/attackers.py`` has the attackers who run the method themselves.
+named, if any are. Attackers who run the method themselves are in ``benchmarks.replaying`` and
+``benchmarks.minimality``.
 """
 
 from __future__ import annotations
@@ -178,6 +179,8 @@ def at_equal_loss(rows: list[Row]) -> None:
     order = sorted(METHODS, key=lambda method: float(np.mean(places[method])))
     for data in SENSITIVE:
         here = [asked for asked in LOSING if (data, asked) in done]
+        if not here:
+            continue
         table = Table("attacks", f"At equal loss, {data}", ["method", *here])
         for method in order:
             table.add(method, *(_within(by.get((data, asked, method))) for asked in here))
