@@ -6,13 +6,14 @@ for columns of few values that is eight times what they need.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-__all__ = ["Texts"]
+__all__ = ["Texts", "joined_texts"]
 
 NARROW = (np.int8, np.int16)
 """Types of places that are tried before four bytes."""
@@ -48,6 +49,16 @@ class Texts:
         absent = whole < 0
         indices = pa.array(whole, mask=absent) if absent.any() else pa.array(whole)
         return pa.DictionaryArray.from_arrays(indices, dictionary)
+
+
+def joined_texts(names: Sequence[str], batches: Iterable[pa.RecordBatch]) -> pa.Table:
+    """A table of all batches, whose columns are dictionary-encoded texts."""
+    columns = [Texts() for _ in names]
+    for batch in batches:
+        for column, cells in zip(columns, batch.columns, strict=True):
+            column.add(cells)
+    pa.default_memory_pool().release_unused()  # of what was read ahead
+    return pa.table([column.column() for column in columns], names=names)
 
 
 def _type_for(values: int) -> Any:
