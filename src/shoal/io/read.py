@@ -303,10 +303,8 @@ def _ragged_problem(path: Path, delimiter: str, columns: int, encoding: str) -> 
         try:
             for row in rows:
                 if row and len(row) != columns:
-                    got = f"expected {columns} cells; got {len(row)}"
-                    return InputError(
-                        f"{path}, line {begins}: {got}{_hint(rows.line_num - begins)}"
-                    )
+                    what = f"{path}, line {begins}: expected {columns} cells; got {len(row)}"
+                    return InputError(f"{what}{_hint(rows.line_num - begins)}")
                 begins = rows.line_num + 1
         except csv.Error:  # a cell beyond the limit of the csv module
             return InputError(f"{path}, line {begins}: a cell has no end{_hint(1)}")
