@@ -190,6 +190,13 @@ def test_texts_of_batches_are_those_of_the_column(batches):
     assert column.dictionary.to_pylist() == list(dict.fromkeys(c for c in cells if c is not None))
 
 
+def test_batches_without_a_value_are_missing():
+    texts = Texts()
+    for batch in ([None, None], ["a", None], [None], [], ["b", "a"]):
+        texts.add(pa.array(batch, pa.string()).dictionary_encode())
+    assert texts.column().to_pylist() == [None, None, "a", None, None, "b", "a"]
+
+
 def test_places_are_as_narrow_as_can_be():
     for values, kind in ((100, pa.int8()), (200, pa.int16()), (40_000, pa.int32())):
         texts = Texts()

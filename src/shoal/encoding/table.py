@@ -181,7 +181,7 @@ class Partition:
         return cls(np.arange(n, dtype=np.int64), np.arange(n + 1, dtype=np.int64))
 
     @cached_property
-    def known_extents(self) -> dict[int, tuple[Codes, Codes, Codes]]:
+    def known_extents(self) -> dict[tuple[object, ...], tuple[Codes, Codes, Codes]]:
         """By where a column of codes lies in memory: the column, first and last code of groups.
 
         Recoding, loss and risks all ask, and each answer costs a walk through all memory. The
@@ -277,7 +277,7 @@ def extents(
     codes: Codes, partition: Partition, domain: Domain | None = None
 ) -> tuple[Codes, Codes]:
     """First and last code that each group is published under, before any tree or star."""
-    place = codes.__array_interface__["data"][0]
+    place = (codes.__array_interface__["data"][0], codes.shape, codes.strides)
     if place not in partition.known_extents:
         low = np.empty(partition.groups, dtype=np.int32)
         high = np.empty(partition.groups, dtype=np.int32)

@@ -41,7 +41,7 @@ from shoal.io.header import (
     open_text,
 )
 from shoal.io.parts import file_and_part
-from shoal.io.texts import Texts
+from shoal.io.texts import joined_texts
 
 __all__ = [
     "DELIMITERS", "FORMATS", "csv_batches", "csv_problem", "delimiter_of", "file_format",
@@ -165,16 +165,11 @@ def _read_csv(path: Path, missing: tuple[str, ...], encoding: str = UTF8) -> pa.
         return pa.table({name: pa.array([], TEXT) for name in names})
     try:
         options = _csv_options(path, names, delimiter, missing, encoding)
-        columns = [Texts() for _ in names]
         with pa.csv.open_csv(_for_arrow(path), **options) as batches:
-            for batch in batches:
-                for column, cells in zip(columns, batch.columns, strict=True):
-                    column.add(cells)
+            return joined_texts(names, batches)
     except (pa.ArrowInvalid, OSError, UnicodeError):
         # Arrow quotes the offending row in its message: never pass that on.
         raise csv_problem(path, delimiter, len(names), encoding) from None
-    pa.default_memory_pool().release_unused()  # of what was read ahead
-    return pa.table([column.column() for column in columns], names=names)
 
 
 def _for_arrow(path: Path) -> Any:
@@ -308,10 +303,8 @@ def _ragged_problem(path: Path, delimiter: str, columns: int, encoding: str) -> 
         try:
             for row in rows:
                 if row and len(row) != columns:
-                    got = f"expected {columns} cells; got {len(row)}"
-                    return InputError(
-                        f"{path}, line {begins}: {got}{_hint(rows.line_num - begins)}"
-                    )
+                    what = f"{path}, line {begins}: expected {columns} cells; got {len(row)}"
+                    return InputError(f"{what}{_hint(rows.line_num - begins)}")
                 begins = rows.line_num + 1
         except csv.Error:  # a cell beyond the limit of the csv module
             return InputError(f"{path}, line {begins}: a cell has no end{_hint(1)}")

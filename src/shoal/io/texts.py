@@ -6,13 +6,14 @@ for columns of few values that is eight times what they need.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-__all__ = ["Texts"]
+__all__ = ["Texts", "joined_texts"]
 
 NARROW = (np.int8, np.int16)
 """Types of places that are tried before four bytes."""
@@ -33,21 +34,35 @@ class Texts:
 
     def column(self) -> pa.DictionaryArray:
         """All of them, which are given up here; values in the order in which they came."""
+        lengths = [len(values) for values in self.values]
         parts = pa.chunked_array(self.values, pa.string()).dictionary_encode().unify_dictionaries()
         self.values = []
         dictionary = parts.chunk(0).dictionary if parts.num_chunks else pa.array([], pa.string())
         kind = _type_for(len(dictionary))
+        # All together: Arrow leaves out parts that have no value.
+        known = [np.zeros(0, np.int32), *(np.asarray(part.indices) for part in parts.chunks)]
+        numbers = np.concatenate(known).astype(kind)
         whole = np.empty(sum(map(len, self.places)), dtype=kind)
-        begin = 0
-        for number, part in enumerate(parts.chunks):
-            there = np.append(np.asarray(part.indices), -1).astype(kind)  # -1 finds the last
+        begin = first = 0
+        for number, length in enumerate(lengths):
+            there = np.append(numbers[first : first + length], kind(-1))  # -1 finds the last
             end = begin + len(self.places[number])
-            np.take(there, self.places[number], out=whole[begin:end], mode="wrap")
+            whole[begin:end] = there[self.places[number]]
             self.places[number] = self.places[number][:0]
-            begin = end
+            begin, first = end, first + length
         absent = whole < 0
         indices = pa.array(whole, mask=absent) if absent.any() else pa.array(whole)
         return pa.DictionaryArray.from_arrays(indices, dictionary)
+
+
+def joined_texts(names: Sequence[str], batches: Iterable[pa.RecordBatch]) -> pa.Table:
+    """A table of all batches, whose columns are dictionary-encoded texts."""
+    columns = [Texts() for _ in names]
+    for batch in batches:
+        for column, cells in zip(columns, batch.columns, strict=True):
+            column.add(cells)
+    pa.default_memory_pool().release_unused()  # of what was read ahead
+    return pa.table([column.column() for column in columns], names=names)
 
 
 def _type_for(values: int) -> Any:
