@@ -43,7 +43,9 @@ system:
 	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null || exit 0; \
 	  apt-get update -qq && \
 	  apt-get install -y -qq --no-install-recommends chromium poppler-utils postgresql \
-	    openjdk-17-jre-headless >/dev/null; }
+	    >/dev/null && { command -v java || \
+	    apt-get install -y -qq --no-install-recommends openjdk-17-jre-headless || \
+	    apt-get install -y -qq --no-install-recommends default-jre-headless; } >/dev/null; }
 
 # The oldest and the newest other Python of this machine; skips what is not there.
 smoke: $(VENV)/.installed-dev
