@@ -426,21 +426,29 @@ def test_places_are_exchanged_at_the_least_loss_and_nobody_leaves_his_bucket(see
         assert sorted(value[found == group]) == sorted(value[groups == group])
     old = np.setdiff1d(np.arange(count * m), new)
     assert (bucket[m * found[old]] == bucket[old]).all()
-    few = [int(row) for row in new if value[row] == value[new[0]]][:5]
-    if bucket.any() or len(few) < 2:
-        return
-    alone = exchanged(table, value, place, np.arange(count * m), np.array(few), groups)
 
-    def lost(place_of, row):
-        ids = groups.copy()
-        ids[place_of], ids[row] = ids[row], ids[place_of]
-        members = np.flatnonzero(ids == groups[place_of])
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10**6))
+def test_no_way_to_exchange_a_value_loses_less(seed):
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(7), 3)
+    source = pa.table({"a": rng.integers(0, 50, 21), "b": rng.integers(0, 9, 21)})
+    table = encode(source, Policy.parse(qi=["a", "b"]))
+    few = np.sort(rng.permutation(7)[:5]) * 3
+    value = np.tile(np.arange(3), 7)
+    found = exchanged(table, value, np.arange(21), np.arange(21), few, groups)
+
+    def lost(place, row):
+        members = [place + 1, place + 2, row]
         spans = [np.ptp(table.qi[a].position[table.codes[a][members]]) for a in range(2)]
-        return m * sum(spans)
+        return 3 * sum(spans)
 
     best = best_exchange(lost, few, few)
-    others = sum(lost(row, row) for row in few)
-    assert (loss(alone) - loss(groups)) * count * m * 2 == pytest.approx(best - others)
+    places = [int(np.flatnonzero(groups == found[row])[0]) for row in few]
+    assert sum(map(lost, places, few)) == pytest.approx(best)
+    others = np.setdiff1d(np.arange(21), few)
+    assert (found[others] == groups[others]).all()
 
 
 def test_series_check_sees_a_class_that_breaks_the_promise_alone(two, tmp_path):
