@@ -184,8 +184,8 @@ def _by_boxes(
 ) -> Bound | None:
     """By the dual over boxes, where there are no value sets and groups of two at least."""
     usable = [x for x in per_family if x.family.dual and x.family.size > 1 and fits(x.points)]
-    if not STAGES[effort] or not usable or (effort == "max" and table.n <= FEW):
-        return None  # so few are solved exactly then
+    if not STAGES[effort] or not usable:
+        return None
     bounds = max(usable, key=lambda one: one.boxes.sum())
     dual = BoxDual(bounds.points, bounds.family.size, bounds.box, clock, bounds.ceiling)
     for stage in STAGES[effort]:

@@ -179,7 +179,8 @@ class BoxDual:
     @property
     def total(self) -> float:
         """Sum of the proven weights over all records, less what a proof tolerates."""
-        return max(0.0, self._sum(self.best) - 2 * self.limit / self.size * self.records)
+        tolerated = 2 * self.limit / self.size * self.records
+        return max(self._sum(self.floor), self._sum(self.best) - tolerated)
 
     def _sum(self, y: Floats) -> float:
         return float(np.minimum(y, self.ceiling) @ self.count)
