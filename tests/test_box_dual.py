@@ -149,7 +149,7 @@ class TestWeights:
         monkeypatch.setattr(box_dual, "ROOM", 4)
         crowded = begun(table, Family(4))
         crowded.climb(LONG)
-        assert crowded.total >= crowded.floor @ crowded.count
+        assert crowded.total >= (1 - 1e-9) * crowded.floor @ crowded.count
 
     def test_dropped_records_limit_the_weights(self):
         table = census(120)
@@ -164,7 +164,7 @@ class TestWeights:
         dual.begin(dual.floor * 2, codes[:20], codes[:20])
         assert len(dual.pool) == len(np.unique(codes[:20], axis=0))
         dual.climb(LONG)
-        assert dual.total > dual.floor @ dual.count
+        assert dual.total > 1.001 * dual.floor @ dual.count
 
 
 class TestBound:
@@ -173,7 +173,7 @@ class TestBound:
         table = census(400)
         losses = [lower_bound(table, [KAnonymity(k)], effort=effort).loss for effort in STAGES]
         assert losses == sorted(losses)
-        assert losses[2] > 1.3 * losses[0]
+        assert losses[2] > 1.2 * losses[0]
 
     def test_a_stopped_stage_still_bounds(self):
         table = random_table(np.random.default_rng(7), 9, values=3)

@@ -64,7 +64,7 @@ MOST_RISE = 1.15
 PAYS, HARDLY = 0.3, 1e-4
 """Weights rise by half as much where less than this part of a rise could be proven, or hardly
 anything of what there was before."""
-LEAST_STEP = 2.0**-6
+LEAST_STEP = 2.0**-4
 """Of the first step of a stage; with a smaller one there is no more to be had."""
 SPENT, LEAST_PROOF = 4.0, 500
 """A point may take so many times its share of the candidates that are left, so many at least."""
@@ -178,8 +178,12 @@ class BoxDual:
 
     @property
     def total(self) -> float:
-        """Sum of the proven weights over all records."""
-        return float(np.minimum(self.best, self.ceiling) @ self.count)
+        """Sum of the proven weights over all records, less what a proof tolerates."""
+        tolerated = 2 * self.limit / self.size * self.records
+        return max(self._sum(self.floor), self._sum(self.best) - tolerated)
+
+    def _sum(self, y: Floats) -> float:
+        return float(np.minimum(y, self.ceiling) @ self.count)
 
     @property
     def certain(self) -> float:
@@ -282,7 +286,7 @@ class BoxDual:
             y[left] = np.maximum(y[left] * stage.lighter, self.floor[left])
         lightened |= ~proven & (y > self.floor) & ~self.fixed
         y = np.where(proven, y, self.floor)
-        if float(np.minimum(y, self.ceiling) @ self.count) > self.total:
+        if self._sum(y) > self._sum(self.best):
             self.best, self.lightened = y, lightened
 
     def _lighten(self, y: Floats, groups: Ids, order: Ids) -> None:
