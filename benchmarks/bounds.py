@@ -71,7 +71,8 @@ def diverse() -> None:
 
 def _head(title: str, first: str) -> None:
     print(f"\n## {title}\n")
-    columns = f"{first} | effort | loss of best | no release below | rung | gap | seconds of processor"
+    columns = f"{first} | effort | loss of best | no release below | rung | gap"
+    columns += " | seconds of processor"
     print(f"| {columns} |\n|{'---|' * (columns.count('|') + 1)}")
 
 
