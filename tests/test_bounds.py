@@ -252,7 +252,7 @@ class TestEdges:
         told = lower_bound(
             census(200), [KAnonymity(3)], effort="max", progress=lambda *now: seen.append(now)
         )
-        assert told.rung == "dual"
+        assert told.rung in ("dual", "cells")
         assert seen[-1][0] == seen[-1][1]
         assert [done for done, _ in seen] == sorted(done for done, _ in seen)
 
