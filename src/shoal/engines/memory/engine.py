@@ -32,7 +32,9 @@ from shoal.engines.memory.budget import best_l, strongest
 from shoal.engines.memory.canonical import canonical
 from shoal.engines.memory.facts import (
     before_of,
+    disclosure_of,
     exposed_in,
+    loss_held_by,
     method_used,
     suppression_of,
     unprotected_in,
@@ -53,10 +55,7 @@ from shoal.io.parts import file_and_part
 from shoal.io.read import delimiter_of
 from shoal.io.several import is_several
 from shoal.io.write import sha256_of
-from shoal.metrics.coverage import covered
-from shoal.metrics.disclosure import Disclosure, attribute_disclosure
 from shoal.metrics.loss import measure, record_losses
-from shoal.metrics.outliers import Outliers, outliers_of
 from shoal.models import check_eligible
 from shoal.plan import Plan
 from shoal.policy import Policy
@@ -334,7 +333,7 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             sizes = class_sizes(kept.table.columns(), kept.table.n)
         stars = [column.starred() for column in draft.recoded]
         loss = measure(*kept.priced(draft.recoding), sizes, stars, kept.suppressed)
-        risk = _disclosure(kept, draft.recoding, plan)
+        risk = disclosure_of(kept, draft.recoding, plan)
         if kept.rows is None:
             return Measured(loss, sizes, disclosure=risk)
         own = (kept.table, draft.recoding)
@@ -394,7 +393,7 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             source_sha256=encoded.source.sha256,
             delimiter=encoded.source.delimiter,
             sensitive_table=draft.published.sensitive_table,
-            outliers=_outliers(draft),
+            outliers=loss_held_by(draft.kept, draft.recoding),
             fingerprint=fingerprint_of(draft.published.table, draft.published.sensitive_table),
             verified_as=(plan.models, plan.policy, draft.published.qi, draft.persons, verification),
         )
@@ -409,26 +408,6 @@ def _lost(table: EncodedTable, draft: Draft) -> NDArray[np.float64]:
     every = np.full(table.n, float(table.costs.weight.sum()))
     every[kept.rows] = lost
     return every
-
-
-def _outliers(draft: Draft) -> Outliers | None:
-    """Where the loss sits; nothing of quasi-identifiers that are published exactly."""
-    kept = draft.kept
-    return None if kept.outcome.separated is not None else outliers_of(kept.table, draft.recoding)
-
-
-def _disclosure(kept: Kept, recoding: Recoding, plan: Plan) -> dict[str, Disclosure]:
-    """Paper 002's Theorem 3, where groups are of records and published with their values."""
-    if plan.policy.person is not None or kept.outcome.separated is not None:
-        return {}
-    if not kept.table.sensitive:
-        return {}
-    seen = covered(kept.table, recoding)
-    found = {
-        column.name: attribute_disclosure(kept.table, recoding, number, seed=plan.seed, seen=seen)
-        for number, column in enumerate(kept.table.sensitive)
-    }
-    return {name: risk for name, risk in found.items() if risk is not None}
 
 
 def _proof_of_rest(kept: Kept, found: Kept) -> str:

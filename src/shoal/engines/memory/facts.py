@@ -7,15 +7,19 @@ import numpy as np
 from shoal.encoding.classes import class_sizes
 from shoal.encoding.exposure import exposed_in_release, left_empty, unprotected
 from shoal.encoding.publish import Published
-from shoal.encoding.table import EncodedTable
+from shoal.encoding.table import EncodedTable, Recoding
 from shoal.engines.memory.outliers import Kept
+from shoal.metrics.coverage import covered
+from shoal.metrics.disclosure import Disclosure, attribute_disclosure
+from shoal.metrics.outliers import Outliers, outliers_of
 from shoal.models import needs_sensitive
 from shoal.plan import Plan
 from shoal.release import Before, MethodUsed, Suppression
 from shoal.verification.chances import risk_of
 
 __all__ = [
-    "before_of", "exposed_in", "method_used", "suppression_of", "unprotected_in",
+    "before_of", "disclosure_of", "exposed_in", "loss_held_by", "method_used", "suppression_of",
+    "unprotected_in",
 ]  # fmt: skip
 
 
@@ -63,3 +67,22 @@ def suppression_of(plan: Plan, kept: Kept, records: int) -> Suppression | None:
     if plan.policy.max_suppressed is None:
         return None
     return Suppression(kept.suppressed, records, plan.policy.suppress_by)
+
+
+def loss_held_by(kept: Kept, recoding: Recoding) -> Outliers | None:
+    """Where the loss sits; nothing of quasi-identifiers that are published exactly."""
+    return None if kept.outcome.separated is not None else outliers_of(kept.table, recoding)
+
+
+def disclosure_of(kept: Kept, recoding: Recoding, plan: Plan) -> dict[str, Disclosure]:
+    """Paper 002's Theorem 3, where groups are of records and published with their values."""
+    if plan.policy.person is not None or kept.outcome.separated is not None:
+        return {}
+    if not kept.table.sensitive:
+        return {}
+    seen = covered(kept.table, recoding)
+    found = {
+        column.name: attribute_disclosure(kept.table, recoding, number, seed=plan.seed, seen=seen)
+        for number, column in enumerate(kept.table.sensitive)
+    }
+    return {name: risk for name, risk in found.items() if risk is not None}
