@@ -154,6 +154,8 @@ def test_a_folder_of_parts_is_whole_or_not_there(small, tmp_path, monkeypatch):
     ]
     assert pa.concat_tables([pq.read_table(part) for part in parts]).equals(whole)
     assert release.verify().ok
+    for memory in (None, "300MB"):
+        assert shoal.verify(tmp_path / "out", memory=memory).ok
     assert "Release of 500 records in" in release._repr_html_()
     with pytest.raises(OutputError, match="not empty"):
         release.write(tmp_path / "out")

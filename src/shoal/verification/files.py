@@ -19,7 +19,6 @@ from shoal.io.addresses import Address, address_of
 from shoal.io.databases import read_published
 from shoal.io.frames import normalised, to_arrow
 from shoal.io.paths import manifest_path
-from shoal.io.write import sha256_of
 from shoal.models import models_of
 from shoal.policy import Policy
 from shoal.verification.check import (
@@ -35,6 +34,7 @@ from shoal.verification.claims import (
     about_second_table,
     hidden_orders,
 )
+from shoal.verification.hashes import release_differs, table_differs
 from shoal.verification.manifest import (
     checked_manifest,
     load_manifest,
@@ -73,8 +73,8 @@ def verify(
     Parameters
     ----------
     release
-        A file name, the address of a table in a database, or a table as `shoal.anonymize`
-        takes it.
+        A file name, a folder of parts, the address of a table in a database, or a table as
+        `shoal.anonymize` takes it.
     manifest
         The manifest or its file name; beside the release if not given.
     policy, **settings
@@ -90,8 +90,8 @@ def verify(
     report
         A report of the release, which must be signed by the `key`, too.
     memory
-        What the check may take, as ``"1GB"``; by default what is free. A CSV or Parquet file
-        that needs more is grouped by DuckDB and never read whole.
+        What the check may take, as ``"1GB"``; by default what is free. A CSV or Parquet file, or
+        a folder of parts, that needs more is grouped by DuckDB and never read whole.
     """
     if report is not None and key is None:
         raise PolicyError("report: the signature of a report is checked with a key; give one")
@@ -126,7 +126,7 @@ def verify(
     if not isinstance(told, Mapping):
         raise InputError(f"manifest {named}: lacks 'release'")
     if is_file:
-        changed += _digest_differs(Path(release), told, named)
+        changed += release_differs(Path(release), told, named)
         if changed and of_different_runs(Path(release), claims):
             raise InputError(
                 f"{release}: the release and its manifest are of different runs (a write was "
@@ -134,9 +134,9 @@ def verify(
             )
         if other := told.get("sensitive_table"):
             sensitive_table = _beside(Path(release), other, named)
-            changed += _digest_differs(sensitive_table, other, named)
+            changed += table_differs(sensitive_table, other, named)
         if other := told.get("counterfeits"):
-            changed += _digest_differs(_beside(Path(release), other, named), other, named)
+            changed += table_differs(_beside(Path(release), other, named), other, named)
     try:
         persons = None
         if record is not None and not changed:
@@ -319,21 +319,3 @@ def _table(data: Any, policy: Policy) -> pa.Table:
     if table.num_rows == 0:
         raise InputError("the release is empty: it has no records to check")
     return armed_names(table) if policy.csv_safe else table
-
-
-def _digest_differs(path: Path, claims: Mapping[str, Any], manifest: str) -> list[str]:
-    """One line if a file is not the one that a manifest describes; nothing if it is."""
-    claimed = claims.get("sha256")
-    if not isinstance(claimed, str):
-        raise InputError(
-            f"manifest {manifest}: has no SHA-256 of {path.name}, so nothing ties it to the file; "
-            "check with --qi and -k instead"
-        )
-    if path.exists() and not path.is_file():
-        raise InputError(f"{path}: expected a file")
-    if not path.exists() or sha256_of(path) == claimed:  # what is missing is said when it is read
-        return []
-    return [
-        f"{path}: is not the file its manifest describes (SHA-256 differs); it was changed, or the "
-        "manifest is another's"
-    ]

@@ -22,8 +22,8 @@ from shoal.errors import InputError
 from shoal.io.addresses import Address, Place
 from shoal.io.paths import record_path
 from shoal.io.together import unfinished
-from shoal.io.write import sha256_of
 from shoal.policy import Policy
+from shoal.verification.hashes import fingerprint_of
 from shoal.verification.manifest import gap_of, notices, release_facts, versions
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ def persons_of(path: Path, release: Path) -> NDArray[np.int32] | None:
         The record is damaged, or of another file.
     """
     record = load_record(path)
-    if record["release"].get("sha256") != sha256_of(release):
+    if record["release"].get("sha256") != fingerprint_of(release):
         raise InputError(f"record {path}: is not of the release {release}, or that was changed")
     if record["policy"].get("person") is None:
         return None
@@ -244,7 +244,7 @@ def of_different_runs(release: Path, claims: Mapping[str, Any]) -> bool:
         return True
     try:
         record = load_record(record_path(release))
-        described = record["release"]["sha256"] == sha256_of(release)
+        described = record["release"]["sha256"] == fingerprint_of(release)
         return bool(described and record["generation"] != claims["generation"])
     except (InputError, OSError, KeyError, TypeError):
         return False

@@ -85,12 +85,12 @@ def connection(folder: Path, memory: int, threads: int) -> Any:
 
 
 class Written:
-    """A released file, looked at through SQL."""
+    """A released file, or several of one schema, looked at through SQL."""
 
     def __init__(
         self,
         con: Any,
-        path: Path,
+        path: Path | Sequence[Path],
         names: Sequence[str],
         policy: Policy,
         delimiter: str | None,
@@ -100,7 +100,8 @@ class Written:
         self.policy = policy
         self.place = {name: f"c{number}" for number, name in enumerate(names)}
         """What SQL calls a column: to DuckDB names that differ in case only are one."""
-        self.relation = _relation(path, names, policy, delimiter, max(line, LINE))
+        files = [path] if isinstance(path, Path) else list(path)
+        self.relation = _relation(files, names, policy, delimiter, max(line, LINE))
         self.known: dict[str, int] = {}
         """Of sensitive columns without a model: records in classes with one value."""
 
@@ -212,14 +213,16 @@ def part_checked(
 
 
 def _relation(
-    path: Path, names: Sequence[str], policy: Policy, delimiter: str | None, line: int
+    files: Sequence[Path], names: Sequence[str], policy: Policy, delimiter: str | None, line: int
 ) -> str:
-    """The file as SQL names it; its columns are c0, c1, ... in their order."""
+    """The files as SQL names them; their columns are c0, c1, ... in their order."""
     places = [f"c{number}" for number in range(len(names))]
-    file = _text(glob.escape(str(path)))  # DuckDB takes names for patterns
+    path = files[0]
+    escaped = [_text(glob.escape(str(file))) for file in files]  # DuckDB takes names for patterns
+    file = escaped[0] if len(files) == 1 else f"[{', '.join(escaped)}]"
     if file_format(path) == "parquet":
         written = [disarmed(name) if policy.csv_safe else name for name in names]
-        if pa.parquet.read_schema(path).names != written:
+        if any(pa.parquet.read_schema(one).names != written for one in files):
             raise VerificationError("the written file has other columns than it should have")
         return f"read_parquet({file}, hive_partitioning = false) AS t({', '.join(places)})"
     types = ", ".join(f"{place}: 'VARCHAR'" for place in places)

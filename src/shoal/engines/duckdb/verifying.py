@@ -1,4 +1,4 @@
-"""A released file that is verified without being read into memory: DuckDB groups it."""
+"""A released file, or folder of parts, verified without being read: DuckDB groups it."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from shoal.errors import InputError, PolicyError
 from shoal.io.batches import Batches
 from shoal.io.header import UTF8
 from shoal.io.read import csv_problem, file_format, header_of
+from shoal.io.several import named_files
 from shoal.models import Model, models_of, union_closed
 from shoal.policy import Policy
 from shoal.quantities import bytes_of
@@ -36,16 +37,16 @@ LEAST = 72_000_000
 
 
 class LargeFile:
-    """What verification asks of a table, answered from a file."""
+    """What verification asks of a table, answered from a file, or from parts of one schema."""
 
-    def __init__(self, path: Path, policy: Policy, memory: int) -> None:
-        self.path, self.policy = path, policy
+    def __init__(self, files: Sequence[Path], policy: Policy, memory: int) -> None:
+        self.files, self.policy = list(files), policy
         self.delimiter: str | None = None
-        if file_format(path) == "csv":
-            header = header_of(path, UTF8)
+        if file_format(files[0]) == "csv":
+            header = header_of(files[0], UTF8)
             self.stored, self.delimiter = header.names, header.delimiter
         else:
-            self.stored = list(pa.parquet.read_schema(path).names)
+            self.stored = _one_schema(files).names
         names = [armed(name) for name in self.stored] if policy.csv_safe else self.stored
         self.column_names = names if len(set(names)) == len(names) else self.stored
         small = memory < 2 * OURS
@@ -79,7 +80,7 @@ class LargeFile:
         self.room.spill.remove()
 
     def _written(self, con: Any) -> Written:
-        return Written(con, self.path, self.column_names, self.policy, self.delimiter)
+        return Written(con, self.files, self.column_names, self.policy, self.delimiter)
 
     @told
     def _asked(self, query: str) -> pa.Table:
@@ -92,10 +93,11 @@ class LargeFile:
         try:
             return work()
         except (duckdb.InvalidInputException, duckdb.ConversionException):
-            if self.delimiter is None and file_format(self.path) != "csv":
-                raise InputError(f"{self.path}: not a readable Parquet file") from None
-            columns = len(self.column_names)
-            raise csv_problem(self.path, self.delimiter or ",", columns, UTF8) from None
+            path, columns = self.files[0], len(self.column_names)
+            if self.delimiter is None and file_format(path) != "csv":
+                named = f"{path}:" if len(self.files) == 1 else f"{path.parent}: a part is"
+                raise InputError(f"{named} not a readable Parquet file") from None
+            raise csv_problem(path, self.delimiter or ",", columns, UTF8) from None
 
 
 def large_file(path: Path, policy: Policy, memory: str | None) -> LargeFile | None:
@@ -105,7 +107,8 @@ def large_file(path: Path, policy: Policy, memory: str | None) -> LargeFile | No
     classes, and models that a union of two classes can break, which spellings can make.
     """
     at_once = policy.person or policy.reader or policy.treat or policy.person_as
-    if at_once or not path.is_file() or file_format(path) not in {"csv", "parquet"}:
+    files = [path] if path.is_file() else _parts(path)
+    if at_once or not files or file_format(files[0]) not in {"csv", "parquet"}:
         return None
     if path.suffix.lower() in {".zst", ".zip"} or not union_closed(models_of(policy)):
         return None
@@ -120,4 +123,29 @@ def large_file(path: Path, policy: Policy, memory: str | None) -> LargeFile | No
     source = Batches(path, ("",))
     if bytes_for(source.estimated_rows(), len(source.names)) <= budget:
         return None
-    return LargeFile(path, policy, budget)
+    return LargeFile(files, policy, budget)
+
+
+def _parts(folder: Path) -> list[Path]:
+    """The Parquet files of a folder, if it has no other tables and no folders of hive."""
+    files = named_files(folder) if folder.is_dir() else []
+    parts = all(file_format(file) == "parquet" and file.parent == folder for file in files)
+    return files if parts else []
+
+
+def _one_schema(files: Sequence[Path]) -> pa.Schema:
+    """The schema of all files, whatever numbers their texts are stored by."""
+    first: pa.Schema | None = None
+    for file in files:
+        own = pa.schema(
+            [(field.name, _cells(field.type)) for field in pa.parquet.read_schema(file)]
+        )
+        first = own if first is None else first
+        if own != first:
+            raise InputError(f"{file}: has other columns, or of other types, than {files[0]}")
+    assert first is not None
+    return first
+
+
+def _cells(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind

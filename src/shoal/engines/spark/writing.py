@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ from shoal.engines.spark.frames import collected, mapped, row_frame
 from shoal.engines.spark.packets import Row, told
 from shoal.engines.spark.publishing import JoinParts, Written
 from shoal.metrics.loss import LossSums
+from shoal.verification.hashes import hash_of_parts
 
 __all__ = ["Draft", "Grouped", "hash_of_all", "joined"]
 
@@ -60,4 +60,4 @@ def joined(
 
 def hash_of_all(parts: Sequence[Written]) -> str:
     """One hash of the hashes of all parts, in their order."""
-    return sha256("".join(f"{part.sha256}\n" for part in parts).encode()).hexdigest()
+    return hash_of_parts(part.sha256 for part in parts)
