@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,6 +22,7 @@ from shoal.errors import InputError, PolicyError, VerificationError
 from shoal.io.write import write_table
 from shoal.policy import Policy
 from shoal.release import dump_claims
+from shoal.report.making import report
 from shoal.verification.hashes import fingerprint_of
 from shoal.verification.manifest import manifest_of
 
@@ -58,7 +60,7 @@ def in_parts(folder: Path, about: int = 150, **asked) -> Path:
     table = pq.read_table(folder.with_name("one.parquet"))
     cuts = cuts_between_classes(table, release.manifest["release"]["qi"], about)
     folder.mkdir()
-    for number, (begin, end) in enumerate(zip(cuts, cuts[1:], strict=False)):
+    for number, (begin, end) in enumerate(pairwise(cuts)):
         write_table(table.slice(begin, end - begin), folder / f"part-{number:05d}.parquet")
     dump_claims(manifest(folder), manifest_of(release), claimed(folder))
     return folder
@@ -210,11 +212,11 @@ def test_parts_have_one_schema(memory, tmp_path):
     place = table.column_names.index("note")
     other = table.set_column(place, "note", table.column("note").cast(pa.float32()))
     pq.write_table(other, part(folder, 1))
-    with pytest.raises(VerificationError, match="part-00001.parquet: is not the file"):
+    with pytest.raises(VerificationError, match=r"part-00001\.parquet: is not the file"):
         shoal.verify(folder, memory=memory)
     claims = json.loads(manifest(folder).read_text())
     claims["release"] |= claimed(folder)
-    with pytest.raises(InputError, match=r"part-00001.parquet: has other columns, or of other t"):
+    with pytest.raises(InputError, match=r"part-00001\.parquet: has other columns, or of other t"):
         shoal.verify(folder, claims, memory=memory)
 
 
@@ -271,3 +273,33 @@ def test_the_command_says_of_a_folder_what_it_says_of_a_file(tmp_path):
     ]
     assert [told.exit_code for told in said] == [0, 0]
     assert said[0].output == said[1].output
+
+
+def test_a_folder_is_reported_and_measured_as_one_file(tmp_path):
+    folder = in_parts(tmp_path / "r", k=5, l=2)
+    dump_claims(folder.with_name("r.record.json"), record_of_one(tmp_path), claimed(folder))
+    told = []
+    for path in (folder, tmp_path / "one.parquet"):
+        for more in ({}, {"record": path.with_name(f"{path.name}.record.json")}):
+            made = report(path, **more)
+            assert made.ok
+            told.append(made.audience)
+    assert told == ["public", "custodian"] * 2
+    found = [shoal.risk(path) for path in (folder, tmp_path / "one.parquet")]
+    assert [risk.changed for risk in found] == [False, False]
+    assert found[0].to_dict() | {"table": ""} == found[1].to_dict() | {"table": ""}
+
+
+def record_of_one(tmp_path: Path) -> dict:
+    """The record of the one file, which says nothing of its format."""
+    return json.loads((tmp_path / "one.parquet.record.json").read_text())
+
+
+@pytest.mark.parametrize("tamper", [changed_cell, removed, added, renamed, moved_rows])
+def test_parts_that_were_changed_are_not_reported(tamper, tmp_path):
+    folder = in_parts(tmp_path / "r", k=5)
+    expected = tamper(folder)
+    with pytest.raises(VerificationError) as refused:
+        report(folder)
+    assert expected in str(refused.value)
+    assert shoal.risk(folder).changed

@@ -52,7 +52,8 @@ def verify(
 ) -> None:
     """Check that RELEASE satisfies the models its manifest claims.
 
-    Or, without a manifest, the models given here:
+    RELEASE is a file, a folder of parts, or the address of a table in a
+    database. Or, without a manifest, the models given here:
 
     \b
     shoal verify release.csv

@@ -32,6 +32,7 @@ from shoal.released.about import About
 from shoal.released.cells import Reading, infer_reading
 from shoal.verification.check import Verification, published_names, released_classes
 from shoal.verification.files import verify
+from shoal.verification.hashes import fingerprint_of
 from shoal.verification.manifest import load_manifest, policy_from_manifest
 from shoal.verification.record import load_record, persons_of, policy_from_record
 
@@ -148,13 +149,13 @@ def read_source(
         return _in_database(address, manifest, policy, record, original)
     assert not isinstance(release, Address)
     path = Path(release)
-    if not path.is_file():
+    if not path.is_file() and not path.is_dir():
         raise InputError(f"{path}: no such file")
     claims = _claims(path, manifest, needed=record is not None)
     known = policy_from_manifest(claims, str(manifest or manifest_path(path))) if claims else None
     asked = None if policy is None else Policy.of(policy, {})
     known = known or asked
-    table = read_table(path)
+    table = to_arrow(path)[0] if path.is_dir() else read_table(path)
     if table.num_rows == 0:
         raise InputError(f"{path}: has no records")
     if known is not None and known.csv_safe:
@@ -174,7 +175,7 @@ def read_source(
         known = _with_trees(known, private)
     return Source(
         path=path,
-        sha256=sha256_of(path),
+        sha256=fingerprint_of(path),
         table=table,
         policy=known or Policy(),
         qi=known.qi if known is not None else _generalised(table),
@@ -335,7 +336,7 @@ def _record(record: str | Path | None, release: Path) -> dict[str, Any] | None:
     if record is None:
         return None
     found = load_record(Path(record))
-    if found["release"].get("sha256") != sha256_of(release):
+    if found["release"].get("sha256") != fingerprint_of(release):
         raise InputError(f"record {record}: is not of the release {release}, or that was changed")
     return found
 

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import InputError, PolicyError
-from shoal.io.write import sha256_of
 from shoal.policy import Policy
 from shoal.progress import Progress, reporting
 from shoal.risks.attackers import journalist, marketer, prosecutor
@@ -23,6 +22,7 @@ from shoal.risks.special import special_uniques
 from shoal.risks.subject import subject_of
 from shoal.risks.uniques import population_uniques
 from shoal.thresholds import Given, Threshold
+from shoal.verification.hashes import release_differs
 
 __all__ = ["ATTACKERS", "risk"]
 
@@ -143,11 +143,12 @@ def risk(
 
 
 def _changed(data: Any, manifest: Mapping[str, Any] | None) -> bool:
-    """Whether a released file is not the one that its manifest describes."""
-    if manifest is None or not isinstance(data, str | Path):
+    """Whether a released file or folder is not the one that its manifest describes."""
+    if manifest is None or not isinstance(data, str | Path) or not Path(data).exists():
         return False
-    told = manifest["release"].get("sha256")
-    return told is not None and Path(data).is_file() and told != sha256_of(Path(data))
+    told = manifest["release"]
+    hashed = isinstance(told.get("sha256"), str)
+    return hashed and bool(release_differs(Path(data), told, "beside it"))
 
 
 def _households(codes: NDArray[Any]) -> NDArray[np.int64]:
