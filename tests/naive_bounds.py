@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import combinations
 
 import naive_optimal
@@ -58,14 +59,15 @@ def optimum_with_drops(table: EncodedTable, models: Sequence[Model]) -> float:
     """Least loss where any record may be dropped at the loss of all its attributes."""
     all_of_it = sum(column.weight for column in columns_of(table))
 
-    def price(group: Rows) -> float:
-        dropped = len(group) * all_of_it
-        if not naive_optimal.satisfies(table, group, models):
+    @cache
+    def price(group: tuple[int, ...]) -> float:
+        rows, dropped = list(group), len(group) * all_of_it
+        if not naive_optimal.satisfies(table, rows, models):
             return dropped
-        return min(dropped, naive_optimal.total_loss(table, [group]))
+        return min(dropped, naive_optimal.total_loss(table, [rows]))
 
     every = naive_optimal.partitions(list(range(table.n)))
-    return min(math.fsum(map(price, partition)) for partition in every)
+    return min(math.fsum(price(tuple(group)) for group in partition) for partition in every)
 
 
 def heaviest_group(

@@ -1,9 +1,11 @@
 """Provable lower bounds on the loss: no release of a table can be better than this.
 
-Three rungs, each stronger and dearer than the one before: the distance of every
-record to its neighbours, the cheapest box around it that holds enough records, and
-the dual of the linear programme that partitions the table. `docs/bounds.md` has the
-proofs.
+Rungs, each stronger and dearer than the one before: the distance of every record to its
+neighbours, the cheapest box around it that holds enough records, and the dual of the
+linear programme that partitions the table. Where it can, the dual is solved at once for
+all: over cells where their number allows it, else over boxes, if no values are released
+as sets. Stars under a limited share have a programme of their own, and tiny tables are
+solved exactly. `docs/bounds.md` has the proofs.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from shoal.metrics.outliers import what_to_do, where_it_sits
+
 if TYPE_CHECKING:
     from shoal.release import Release
 
@@ -12,9 +14,6 @@ __all__ = ["lines_of", "outlier_lines", "show_before_after"]
 
 COLUMNS_SHOWN = 4
 BAR = 10
-COLUMNS_NAMED = 2
-MOST_FEW, FEW_PAY = 0.05, 2.0
-"""To leave records out is worth a word up to this share of them, and if it saves so much more."""
 
 
 def show_before_after(release: Release, *, explained: bool = False) -> None:
@@ -78,23 +77,5 @@ def outlier_lines(release: Release) -> list[tuple[str, str]]:
     if found is None:
         why = "no loss is known record by record here" if release.loss.gcp else "nothing is lost"
         return [("WHY", f"{why}, so nothing can be said of outliers")]
-    first = [f"{name} ({share:.0%})" for name, share in list(found.columns.items())[:COLUMNS_NAMED]]
-    half = (
-        f"{found.half:.0%} of the records hold half of the loss; the dearest tenth holds "
-        f"{found.dearest:.0%}, most of it in {' and '.join(first)}"
-    )
-    saved = 1 - found.without_few / found.loss
-    name = next(iter(found.columns))
-    if found.few > MOST_FEW or saved < FEW_PAY * found.few:
-        advice = (
-            f"the loss is spread evenly: leaving records out would change little; a smaller k, "
-            f"or less detail in {name}, would"
-        )
-    else:
-        advice = (
-            f"without the dearest {found.few:.1%} of the records the others would lose "
-            f"{found.without_few:.1%} and not {found.loss:.1%}: --max-suppressed "
-            f"{found.few:.1%} allows that; a hierarchy that joins rare values of {name} "
-            f"keeps them"
-        )
-    return [("WHY", half), ("ADVICE", advice)]
+    advice = what_to_do(found, "--max-suppressed {}".format)
+    return [("WHY", where_it_sits(found)), ("ADVICE", advice)]

@@ -1,12 +1,15 @@
 """Where the loss of a release sits: a few records often hold half of it.
 
 Worked out of the groups before they are published, so it is for the custodian: no public file
-has it.
+has it. The private record keeps it for later reports.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +17,17 @@ from numpy.typing import NDArray
 from shoal.encoding.table import EncodedTable, Recoding
 from shoal.metrics.loss import group_ncp
 
-__all__ = ["Outliers", "outliers_of"]
+__all__ = ["Outliers", "outliers_of", "outliers_read", "what_to_do", "where_it_sits"]
 
 HALF, DEAREST, FEW = 0.5, 0.1, 0.005
 """Of the loss, whose records are counted; of the records, whose loss is; and those to drop."""
+MOST_FEW, FEW_PAY = 0.05, 2.0
+"""To leave records out is worth a word up to this share of them, and if it saves so much more."""
+NAMED = 2
+"""Attributes that are named as those that take most."""
+NUMBERS = ("numeric", "date")
+DIGIT_BELOW = 0.1
+"""Shares below it are told with one more digit."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +46,8 @@ class Outliers:
     """Loss of the release, of the records in it."""
     without_few: float
     """The same without those few, all others published as they are."""
+    numeric: tuple[str, ...] = ()
+    """Attributes of numbers or dates: no hierarchy joins rare values of these, a unit does."""
 
 
 def outliers_of(table: EncodedTable, recoding: Recoding) -> Outliers | None:
@@ -65,4 +77,55 @@ def outliers_of(table: EncodedTable, recoding: Recoding) -> Outliers | None:
         few=few / table.n,
         loss=float(loss.mean()),
         without_few=float(left.mean()) if len(left) else 0.0,
+        numeric=tuple(column.name for column in table.qi if column.kind in NUMBERS),
     )
+
+
+def outliers_read(told: Any) -> Outliers | None:
+    """From the private record; None if it has none, or is damaged there."""
+    try:
+        columns = {str(name): float(share) for name, share in told["columns"].items()}
+        parts = ("half", "dearest", "few", "loss", "without_few")
+        half, dearest, few, loss, without = (float(told[part]) for part in parts)
+        numeric = tuple(str(name) for name in told["numeric"])
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+    usable = bool(columns) and loss > 0
+    return Outliers(half, dearest, columns, few, loss, without, numeric) if usable else None
+
+
+def where_it_sits(found: Outliers) -> str:
+    """Which records hold the loss, and in which columns."""
+    most = sorted(found.columns.items(), key=lambda item: -item[1])[:NAMED]
+    first = " and ".join(f"{name} ({share:.0%})" for name, share in most)
+    return (
+        f"{_share(found.half)} of the records hold half of the loss; the dearest tenth holds "
+        f"{_share(found.dearest)}, most of it in {first}"
+    )
+
+
+def what_to_do(found: Outliers, allow: Callable[[str], str]) -> str:
+    """What helps: to leave records out (`allow` says how so many are), or less detail."""
+    name = max(found.columns, key=lambda one: found.columns[one])
+    if found.few > MOST_FEW or 1 - found.without_few / found.loss < FEW_PAY * found.few:
+        return (
+            "the loss is spread evenly: leaving records out would change little; a smaller k, "
+            f"or less detail in {name}, would"
+        )
+    least = math.ceil(1000 * found.few - 1e-9) / 1000  # as many are allowed, not one less
+    pays = found.few + (1 - found.few) * found.without_few < found.loss
+    counted = "" if pays else "; as each left out counts as a loss of 1, fewer may be"
+    kept = (
+        f"{name} rounded, or in a coarser unit,"
+        if name in found.numeric
+        else f"a hierarchy that joins rare values of {name}"
+    )
+    return (
+        f"without the dearest {_share(found.few)} of the records the others would lose "
+        f"{_share(found.without_few)} and not {_share(found.loss)}: {allow(f'{least:.1%}')} "
+        f"allows that{counted}; {kept} keeps them"
+    )
+
+
+def _share(share: float) -> str:
+    return f"{share:.0%}" if share >= DIGIT_BELOW else f"{share:.1%}"

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import tempfile
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from shoal.errors import OutputError, PolicyError
 from shoal.io.addresses import Place
 from shoal.io.paths import check_not_kept
 from shoal.io.together import atomic_file
+from shoal.metrics.outliers import outliers_read
 from shoal.policy import Policy
 from shoal.report import sections
 from shoal.report.blocks import Figure, Report, Table
@@ -102,6 +104,7 @@ def report_of(source: Source, *, show_small: bool = False) -> Report:
     )
     risk, risk_facts = sections.risk(source, views, told, sections.original_risk(source), further)
     context = source.told("policy", "report") or {}
+    dearest = outliers_read((source.record or {}).get("outliers"))
     parts = (
         first,
         sections.scope(source, _reasons(source)),
@@ -121,6 +124,7 @@ def report_of(source: Source, *, show_small: bool = False) -> Report:
         "changes": [change.to_dict() for change in changes],
         "risk": risk_facts,
         "loss": (source.record or {}).get("loss") or source.told("loss"),
+        **({} if dearest is None else {"outliers": asdict(dearest)}),
         **({"pairs": [{"columns": list(p.names), "moved": round(p.distance, 4)}
                       for p in pairs[:PAIRS]]} if pairs else {}),
     }  # fmt: skip

@@ -70,6 +70,7 @@ def record_of(release: Release) -> dict[str, Any]:
         "loss": {**release.loss.to_dict(), **_bound(release.loss, release.bound)},
         "risk_before": dict(release.risk_before),
         **({"search": [list(point) for point in release.searched]} if release.searched else {}),
+        **({"outliers": asdict(release.outliers)} if release.outliers else {}),
         **({"disclosure": disclosure} if disclosure else {}),
         "notices": private_notices(release),
         **({} if release.persons is None else {"persons": _packed(release.persons)}),

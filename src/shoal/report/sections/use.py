@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from shoal.metrics.outliers import outliers_read, what_to_do, where_it_sits
 from shoal.report.blocks import Block, Figure, Section, Table
 from shoal.report.changes import Pair
 from shoal.report.charts import release as charts
@@ -41,6 +42,7 @@ def useful(
             f"most {percent(gap, 0)} from the best possible."
         )
     ncp = exact.get("ncp") or loss.get("ncp") or {}
+    answer_lines += _outliers(source)
     parts = sorted(((str(n), float(v)) for n, v in ncp.items()), key=lambda part: -part[1])
     blocks: list[Block] = []
     if any(value > 0 for _, value in parts):
@@ -71,6 +73,15 @@ def useful(
     return Section(
         "use", "Usefulness", "What can still be done with it?", tuple(answer_lines), tuple(blocks)
     )  # fmt: skip
+
+
+def _outliers(source: Source) -> list[str]:
+    """Which records hold the loss and what helps, where the private record tells."""
+    found = outliers_read((source.record or {}).get("outliers"))
+    if found is None:
+        return []
+    advice = what_to_do(found, 'max_suppressed = "{}"'.format)
+    return [f"{text[0].upper()}{text[1:]}." for text in (where_it_sits(found), advice)]
 
 
 def _searched(source: Source) -> Figure | None:
