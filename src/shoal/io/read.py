@@ -35,6 +35,7 @@ from shoal.io.header import (
     UTF8,
     Header,
     csv_header,
+    known_delimiter,
     known_encoding,
     marked_encoding,
     open_binary,
@@ -98,11 +99,14 @@ def format_ending(path: Path) -> str:
 
 
 def read_table(
-    path: str | Path, missing: tuple[str, ...] = ("",), encoding: str = UTF8
+    path: str | Path,
+    missing: tuple[str, ...] = ("",),
+    encoding: str = UTF8,
+    delimiter: str | None = None,
 ) -> pa.Table:
     """Read a table from a file; `missing` are the texts that mean a missing value.
 
-    `encoding` is that of CSV files; the other formats are UTF-8 by themselves.
+    `encoding` and `delimiter` are those of CSV files; the other formats are UTF-8 by themselves.
 
     Raises
     ------
@@ -114,8 +118,12 @@ def read_table(
         coding = known_encoding(encoding)
     except ValueError as error:
         raise InputError(f"encoding: {error}") from None
+    try:
+        mark = None if delimiter is None else known_delimiter(delimiter)
+    except ValueError as error:
+        raise InputError(f"delimiter: {error}") from None
     readers: dict[str, Callable[[Path, tuple[str, ...]], pa.Table]] = {
-        "csv": partial(_read_csv, encoding=coding),
+        "csv": partial(_read_csv, encoding=coding, given=mark),
         "parquet": _read_parquet,
         "arrow": _read_arrow,
         "statistics": lambda path, _: statistics.read_statistics(path),
@@ -148,18 +156,20 @@ def reading(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
-def header_of(path: Path, encoding: str) -> Header:
+def header_of(path: Path, encoding: str, delimiter: str | None = None) -> Header:
     """The header of a CSV file; one line of error if it is in another encoding."""
     with reading(path):
         try:
-            return csv_header(path, encoding)
+            return csv_header(path, encoding, delimiter)
         except UnicodeError:
             problem = _encoding_problem(path, encoding)
             raise problem or InputError(f"{path}: not {encoding}") from None
 
 
-def _read_csv(path: Path, missing: tuple[str, ...], encoding: str = UTF8) -> pa.Table:
-    names, delimiter, bare = header_of(path, encoding)
+def _read_csv(
+    path: Path, missing: tuple[str, ...], encoding: str = UTF8, given: str | None = None
+) -> pa.Table:
+    names, delimiter, bare = header_of(path, encoding, given)
     _reject_duplicate_names(path, names)
     if bare:  # Arrow wants at least a line break
         return pa.table({name: pa.array([], TEXT) for name in names})
@@ -198,10 +208,15 @@ def _csv_options(
 
 
 def csv_batches(
-    path: Path, missing: tuple[str, ...], encoding: str, columns: Sequence[str], block: int
+    path: Path,
+    missing: tuple[str, ...],
+    encoding: str,
+    columns: Sequence[str],
+    block: int,
+    given: str | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The records of a CSV file, so many bytes of it at a time; some of its columns."""
-    names, delimiter, bare = header_of(path, encoding)
+    names, delimiter, bare = header_of(path, encoding, given)
     if bare:
         return
     options = _csv_options(path, names, delimiter, missing, encoding)
@@ -215,12 +230,16 @@ def csv_batches(
             raise csv_problem(path, delimiter, len(names), encoding) from None
 
 
-def delimiter_of(path: Path | None, encoding: str = UTF8) -> str | None:
-    """The delimiter that a release keeps, of a CSV file with several columns; else None."""
+def delimiter_of(path: Path | None, encoding: str = UTF8, given: str | None = None) -> str | None:
+    """The delimiter that a release keeps, of a CSV file with several columns; else None.
+
+    One that nobody recognises is not kept: the release could not be read without being told.
+    """
     if path is None or file_format(path) != "csv":
         return None
-    header = header_of(path, known_encoding(encoding))
-    kept = len(header.names) > 1 and header.delimiter != "\t"  # tabs are what the ending says
+    header = header_of(path, known_encoding(encoding), given)
+    # Tabs are what the ending says.
+    kept = len(header.names) > 1 and header.delimiter in DELIMITERS.replace("\t", "")
     return header.delimiter if kept else None
 
 
