@@ -41,6 +41,7 @@ from shoal.io.header import (
     open_binary,
     open_text,
 )
+from shoal.io.nesting import reject_deep_json
 from shoal.io.parts import file_and_part
 from shoal.io.texts import joined_texts
 
@@ -65,15 +66,9 @@ FORMATS = {
 }
 """File name endings and the formats they stand for; CSV and JSON lines also packed."""
 
-DEEPEST = 64
-"""Brackets within brackets that JSON lines may have; a cell that has any is refused later."""
-NO_RECORD = re.compile(rb"(?:^(?:\xef\xbb\xbf)?|\})\s*null")
-"""Null in the place of a record; a value has a colon, a comma or a bracket before it."""
 EXACT_FLOATS = 1 << 53
 """From here on floats skip whole numbers."""
 DIGITS = re.compile(r"-?[0-9]+").fullmatch
-JSON_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"')
-BRACKET = re.compile(rb"[\[\]{}]")
 TEXT = pa.dictionary(pa.int32(), pa.string())
 ARROWS_NAME = {UTF8: "utf8"}
 """Under which Arrow reads by itself what is UTF-8 already."""
@@ -349,7 +344,7 @@ def _read_arrow(path: Path, missing: tuple[str, ...]) -> pa.Table:
 
 
 def _read_jsonl(path: Path, missing: tuple[str, ...]) -> pa.Table:
-    _reject_deep_json(path)
+    reject_deep_json(path)
     try:
         table = _parse_jsonl(path)
         times = [field.name for field in table.schema if pa.types.is_timestamp(field.type)]
@@ -384,35 +379,6 @@ def _with_long_numbers(path: Path, table: pa.Table) -> pa.Table:
             place = table.column_names.index(name)
             table = table.set_column(place, name, pa.array(written, pa.string()))
     return table
-
-
-def _reject_deep_json(path: Path) -> None:
-    """Refuse what would end the process in Arrow: too deep a nesting, and null for a record."""
-    depth = 0
-    with open_binary(path) as file:
-        for number, line in enumerate(file, start=1):
-            # Without texts only where it looks like one: most lines are looked at once.
-            suspicious = depth == 0 and NO_RECORD.search(line)
-            if suspicious and NO_RECORD.search(JSON_TEXT.sub(b"", line)):
-                raise InputError(f"{path}, line {number}: expected a JSON object a line")
-            if depth == 0 and line.count(b"{") + line.count(b"[") < DEEPEST:
-                depth = max(0, line.count(b"{") - line.count(b"}")) and _depth(line, 0)[1]
-                continue
-            most, depth = _depth(line, depth)
-            if most > DEEPEST:
-                raise InputError(
-                    f"{path}, line {number}: nested more than {DEEPEST} deep; "
-                    "expected one flat object a line"
-                )
-
-
-def _depth(line: bytes, depth: int) -> tuple[int, int]:
-    """The deepest nesting within a line of JSON that begins at a depth, and that at its end."""
-    most = depth
-    for bracket in BRACKET.findall(JSON_TEXT.sub(b"", line)):
-        depth = depth + 1 if bracket in b"[{" else max(0, depth - 1)
-        most = max(most, depth)
-    return most, depth
 
 
 def _parse_jsonl(path: Path, known: pa.Schema | None = None) -> pa.Table:
