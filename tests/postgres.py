@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 USER, PASSWORD = "custodian", "Tr0ub4dor-s3cret"
 PLACES = (*Path("/usr/lib/postgresql").glob("*/bin"), *map(Path, os.get_exec_path()))
 
@@ -39,6 +41,19 @@ class Server(NamedTuple):
 def programs() -> Path | None:
     """The folder with initdb and pg_ctl; None where PostgreSQL is not installed."""
     return next((place for place in PLACES if (place / "initdb").exists()), None)
+
+
+def need_postgres() -> None:
+    """Skips where PostgreSQL is not installed, but not in CI."""
+    if programs() is not None:
+        return
+    places = "no initdb in /usr/lib/postgresql/*/bin or on the PATH"
+    if os.environ.get("CI"):
+        pytest.fail(
+            f"in CI PostgreSQL must be there: {places}; `make test` installs it where apt-get "
+            "and root are there"
+        )
+    pytest.skip(f"PostgreSQL is not installed: {places}")
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import shoal
 from command import shoal as run
-from postgres import PASSWORD, USER, programs, running
+from postgres import PASSWORD, USER, need_postgres, running
 from shoal.errors import InputError, OutputError, PolicyError, VerificationError
 from shoal.io.addresses import address_of, without_credentials
 from shoal.io.databases import MANIFESTS, read_batches, read_database
@@ -35,8 +35,7 @@ ASKED = {"qi": QI, "sensitive": "occupation", "rest": "drop", "k": 5, "method": 
 
 @pytest.fixture(scope="module")
 def server():
-    if programs() is None:
-        pytest.skip("PostgreSQL is not installed: no initdb in /usr/lib/postgresql/*/bin")
+    need_postgres()
     with running() as started:
         yield started
 
@@ -46,6 +45,14 @@ def here(tmp_path, monkeypatch):
     """The working folder, where records of releases go."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.mark.parametrize(("ci", "ends"), [("true", pytest.fail), ("", pytest.skip)])
+def test_without_a_server_ci_fails_and_a_users_machine_skips(monkeypatch, ci, ends):
+    monkeypatch.setattr("postgres.PLACES", ())
+    monkeypatch.setenv("CI", ci)
+    with pytest.raises(ends.Exception, match="no initdb in /usr/lib/postgresql"):
+        need_postgres()
 
 
 @pytest.fixture(params=["postgresql", "sqlite", "duckdb"])

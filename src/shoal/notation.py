@@ -16,9 +16,11 @@ __all__ = [
     "COMMA",
     "DATES",
     "NOTATIONS",
+    "check_marks",
     "check_notations",
     "expected",
     "is_date",
+    "known_decimal",
     "plain",
     "written",
 ]
@@ -42,6 +44,22 @@ def check_notations(notations: Mapping[str, str]) -> None:
                 f"{name!r}: expected one of {', '.join(NOTATIONS)}; got {notation!r}"
                 f"{did_you_mean(notation, NOTATIONS)}"
             )
+
+
+def known_decimal(text: str) -> str:
+    """The mark before decimals, or ValueError."""
+    if text not in {",", "."}:
+        raise ValueError(f"expected , or . as the mark before decimals; got {text!r}")
+    return text
+
+
+def check_marks(delimiter: str | None, decimal: str | None) -> None:
+    """Cells and decimals are told apart, or ValueError."""
+    if decimal is not None and delimiter == decimal:
+        raise ValueError(
+            f"decimal: expected another mark than the delimiter; got {decimal!r} for both "
+            "(leave the delimiter out where such numbers are quoted)"
+        )
 
 
 def is_date(notation: str | None) -> bool:

@@ -24,9 +24,9 @@ from pydantic import ConfigDict, Field, ValidationError, field_validator, model_
 
 from shoal.effort import EffortName
 from shoal.errors import PolicyError, did_you_mean, line_of_name, names_in, problem_in_words
-from shoal.io.header import known_encoding
+from shoal.io.header import known_delimiter, known_encoding
 from shoal.model_settings import ModelSettings
-from shoal.notation import check_notations
+from shoal.notation import check_marks, check_notations, known_decimal
 from shoal.quantities import (
     Number,
     Step,
@@ -122,6 +122,12 @@ class Policy(ModelSettings, Roles):
         description="how dates and numbers are written: dd.mm.yyyy, mm/dd/yyyy, comma, ...",
     )
     encoding: str = Field("utf-8", description="encoding of the input's CSV file")
+    delimiter: str | None = Field(
+        None, description="what stands between its cells; told by its header if not given"
+    )
+    decimal: str | None = Field(
+        None, description='"," or ".": of numbers without a notation; told by each column'
+    )
     twins: Twins = Field(
         "fold", description="sensitive values that differ in spelling only: fold, or distinct"
     )
@@ -233,6 +239,16 @@ class Policy(ModelSettings, Roles):
     def _the_encoding_is_known(cls, value: str) -> str:
         return known_encoding(value)
 
+    @field_validator("delimiter")
+    @classmethod
+    def _the_delimiter_is_one(cls, value: str | None) -> str | None:
+        return None if value is None else known_delimiter(value)
+
+    @field_validator("decimal")
+    @classmethod
+    def _the_decimal_mark_is_one(cls, value: str | None) -> str | None:
+        return None if value is None else known_decimal(value)
+
     @field_validator("max_loss")
     @classmethod
     def _a_loss_is_a_share(cls, value: Number | None) -> Number | None:
@@ -291,6 +307,7 @@ class Policy(ModelSettings, Roles):
         self.check_exempt()
         self.check_pseudonyms()
         check_treated(self)
+        check_marks(self.delimiter, self.decimal)
         self._check_attributes()
         own = {f"k of reader {n!r}": r.k for n, r in self.reader.items()}
         check_kept(self.threshold, {**own, "collusion_k": self.collusion_k})

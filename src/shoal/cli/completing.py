@@ -66,10 +66,10 @@ def _columns(ctx: click.Context) -> list[str]:
 
     try:
         return column_names(Path(file), **_dialect(ctx.params))
-    except (ShoalError, OSError):
+    except (ShoalError, OSError, ValueError):
         return []
 
 
 def _dialect(parameters: dict[str, Any]) -> dict[str, Any]:
-    encoding = parameters.get("encoding")
-    return {"encoding": encoding} if isinstance(encoding, str) else {}
+    told = {name: parameters.get(name) for name in ("encoding", "delimiter")}
+    return {name: value for name, value in told.items() if isinstance(value, str)}

@@ -10,7 +10,7 @@ import click
 
 from shoal.cli.output import output_options, print_json, progress_bar
 from shoal.cli.places import TABLE
-from shoal.cli.settings import encoding_option
+from shoal.cli.settings import dialect_options, dialect_words
 
 if TYPE_CHECKING:
     from rich.console import OverflowMethod
@@ -31,10 +31,10 @@ ROLE_COLOURS = {
 @click.command(short_help="Look at a table; propose roles for its columns.")
 @click.argument("file", type=TABLE)
 @click.option("--missing", metavar="TEXT", multiple=True, help="Text that means missing.")
-@encoding_option
+@dialect_options
 @output_options
 def inspect(
-    file: Place, missing: tuple[str, ...], encoding: str | None, quiet: bool, as_json: bool
+    file: Place, missing: tuple[str, ...], quiet: bool, as_json: bool, **dialect: str | None
 ) -> None:
     """Look at the table in FILE and propose a role for each column.
 
@@ -49,7 +49,7 @@ def inspect(
 
     with progress_bar(quiet) as report:
         report("read", 0, 1)
-        found = look(file, ("", *missing), encoding=encoding or "utf-8")
+        found = look(file, ("", *missing), **dialect)
     if as_json:
         print_json(found.to_dict())
         return
@@ -59,7 +59,7 @@ def inspect(
         click.echo(repr(found))
     if not quiet:
         named = shlex.quote(str(file))
-        more = f" --encoding {shlex.quote(encoding)}" if encoding else ""
+        more = dialect_words(dialect)
         click.echo(f"\nnext: shoal anonymize {named} -o release.csv --propose{more}")
         click.echo(f"  or: shoal policy init {named}{more}    to decide about each column")
 

@@ -13,7 +13,7 @@ import click
 
 from shoal.cli.output import check_new_file, notice, output_options, print_json, progress_bar
 from shoal.cli.places import TABLE
-from shoal.cli.settings import encoding_option
+from shoal.cli.settings import dialect_options
 from shoal.policy import Policy
 
 if TYPE_CHECKING:
@@ -41,16 +41,16 @@ def policy() -> None:
 )
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @click.option("--missing", metavar="TEXT", multiple=True, help="Text that means missing.")
-@encoding_option
+@dialect_options
 @output_options
 def init(
     file: Place,
     out: Path,
     force: bool,
     missing: tuple[str, ...],
-    encoding: str | None,
     quiet: bool,
     as_json: bool,
+    **dialect: str | None,
 ) -> None:
     """Write a commented policy for the table in FILE, from what `shoal inspect` proposes.
 
@@ -64,7 +64,7 @@ def init(
 
     with progress_bar(quiet) as report:
         report("read", 0, 1)
-        found = inspect(file, ("", *missing), encoding=encoding or "utf-8")
+        found = inspect(file, ("", *missing), **dialect)
     with atomic_file(out) as temporary:
         temporary.write_text(policy_text(found, file, out), encoding="utf-8")
     for hint in found.hints:
@@ -195,11 +195,20 @@ def _models(found: Inspection) -> Iterator[str]:
                 f"encoding = {quoted(proposal.encoding)}",
                 "of the file",
             ),
+            *_marks(proposal),
             (False, 'layout = "bounds"', "intervals as two columns, age_min and age_max"),
             (False, "keep_order = true", "keep the order of the rows, which can betray people"),
             (False, "csv_safe = true", "disarm cells a spreadsheet would run"),
         ],
     )
+
+
+def _marks(proposal: Policy) -> Iterator[tuple[bool, str, str]]:
+    """Only where they were given: everybody else's table tells them."""
+    if proposal.delimiter is not None:
+        yield True, f"delimiter = {quoted(proposal.delimiter)}", "between its cells"
+    if proposal.decimal is not None:
+        yield True, f"decimal = {quoted(proposal.decimal)}", "of numbers without a notation"
 
 
 def _tables(found: Inspection) -> Iterator[str]:

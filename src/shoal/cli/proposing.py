@@ -47,11 +47,11 @@ def proposed(file: Place, options: dict[str, Any], out: Place | None, quiet: boo
     from shoal.explore.inspection import inspect
 
     missing = given.pop("missing", None) or ("",)
-    encoding = given.pop("encoding", None) or "utf-8"
+    dialect = {name: given.pop(name, None) for name in ("encoding", "delimiter", "decimal")}
     overrides = {name: value for name, value in given.items() if value is not None}
     with progress_bar(quiet) as report:
         report("read", 0, 1)
-        found = inspect(file, tuple(missing), encoding=encoding)
+        found = inspect(file, tuple(missing), **dialect)
     policy = found.policy(**overrides)
     if policy.l is not None and not policy.sensitive:
         raise PolicyError("-l: expected a sensitive column; none was recognised: name it")

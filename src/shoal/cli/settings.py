@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import shlex
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ from shoal.policy import ENGINE_NAMES, KINDS, RECODINGS, SUPPRESSIONS, TWINS, WE
 __all__ = [
     "attribute_options",
     "column_options",
+    "dialect_options",
+    "dialect_words",
     "effort_options",
-    "encoding_option",
     "engine_options",
     "model_options",
     "policy_from",
@@ -76,11 +78,32 @@ def column_options(command: Command) -> Command:
     )
 
 
-def table_options(command: Command) -> Command:
-    """How the input's file is read, and its weights."""
+def dialect_options(command: Command) -> Command:
+    """How the input's text is read: what a file does not tell, or tells wrongly."""
     return _with(
         command,
-        encoding_option,
+        click.option(
+            "--encoding", metavar="NAME", help="Of a CSV file: latin-1, cp1252, utf-16. [utf-8]"
+        ),
+        click.option(
+            "--delimiter", metavar="MARK", help="Between cells of a CSV file. [told by its header]"
+        ),
+        click.option(
+            "--decimal", metavar="MARK", help="Before decimals: , or . [told by each column]"
+        ),
+    )
+
+
+def dialect_words(dialect: Mapping[str, str | None]) -> str:
+    """The options again, for the next command."""
+    given = [(name, text) for name, text in dialect.items() if text]
+    return "".join(f" --{name} {shlex.quote(text)}" for name, text in given)
+
+
+def table_options(command: Command) -> Command:
+    """How the input's file is read, and its weights."""
+    command = _with(
+        command,
         click.option(
             "--weight-column",
             metavar="W",
@@ -93,11 +116,7 @@ def table_options(command: Command) -> Command:
             help="Weights single people out: round or drop them. [keep]",
         ),
     )
-
-
-encoding_option = click.option(
-    "--encoding", metavar="NAME", help="Of a CSV file: latin-1, cp1252, utf-16. [utf-8]"
-)
+    return dialect_options(command)
 
 
 def model_options(command: Command) -> Command:

@@ -28,14 +28,22 @@ SURE = r"^[+-]?([0-9.]*,([0-9]{1,2}|[0-9]{4,})|0,[0-9]+|[0-9]{4,},[0-9]+|.*[.].*
 """A comma that no thousands have: not three digits behind it, or a point before it."""
 
 
-def notation_of(values: pa.Array) -> str | None:
-    """The notation of distinct texts; `AMBIGUOUS`; or None if they are plain, or no such thing."""
+def notation_of(values: pa.Array, decimal: str | None = None) -> str | None:
+    """The notation of distinct texts; `AMBIGUOUS`; or None if they are plain, or no such thing.
+
+    `decimal` is the mark that all numbers have, where somebody said it: a comma then needs
+    no value that proves it, and with a point none is taken for one.
+    """
     if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
         return None
     if not len(values):
         return None
     first = str(values[0].as_py())
+    if decimal == "," and _all(values, NUMBER) and _any(values, "[,.]"):
+        return COMMA
     if "," in first or _any(values, SURE):
+        if decimal == ".":
+            return None
         return COMMA if _all(values, NUMBER) and _any(values, SURE) else None
     if not any(mark in first for mark in "./-"):
         return None
@@ -107,7 +115,9 @@ def notations(
         as_texts = policy.kind.get(name) in {"categorical", "ordinal"}
         if as_texts or name in policy.order or name in policy.hierarchy:
             continue
-        told = notation_of(distinct_values(source.column(name), policy.missing).values)
+        told = notation_of(
+            distinct_values(source.column(name), policy.missing).values, policy.decimal
+        )
         if told == AMBIGUOUS and not strict:
             continue
         if told == AMBIGUOUS:

@@ -36,7 +36,7 @@ def chosen(plan: Plan, data: Any, target: Place | None) -> tuple[str, str | None
     try:
         if not isinstance(data, Address) and _fits_surely(data, budget):
             return "memory", None
-        source = Batches(data, policy.missing, policy.encoding)
+        source = Batches(data, policy.missing, policy.encoding, policy.delimiter)
         records, columns = source.estimated_rows(), len(source.names)
     except (InputError, OSError, UnicodeError):  # whoever reads it says what is wrong
         return "memory", None

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from shoal.encoding.classes import class_ids
 from shoal.encoding.noting import AMBIGUOUS, notation_of
 from shoal.encoding.values import Distinct, distinct_values
-from shoal.errors import InputError
+from shoal.errors import InputError, PolicyError
 from shoal.explore.columns import (
     REFINED,
     Column,
@@ -40,6 +40,7 @@ from shoal.explore.roles import (
     singles_out,
 )
 from shoal.io.frames import to_arrow
+from shoal.notation import check_marks, known_decimal
 from shoal.policy import Policy
 from shoal.roles import ROLES
 
@@ -73,6 +74,9 @@ class Inspection:
     encoding: str = "utf-8"
     ambiguous: tuple[str, ...] = ()
     """Columns of dates that do not tell whether the day or the month comes first."""
+    delimiter: str | None = None
+    decimal: str | None = None
+    """As they were given."""
 
     def named(self, role: Role) -> tuple[str, ...]:
         """Names of the columns with this proposed role."""
@@ -109,6 +113,8 @@ class Inspection:
             order={c.name: c.order for c in shapes if c.order},
             missing=self.missing,
             encoding=self.encoding,
+            delimiter=self.delimiter,
+            decimal=self.decimal,
             **self._weights(overrides),
             rest="drop",
         )
@@ -187,7 +193,14 @@ class Inspection:
 NUMBERS = frozenset({"distinct", "missing", "max l"})
 
 
-def inspect(data: Any, missing: Sequence[str] = ("",), *, encoding: str = "utf-8") -> Inspection:
+def inspect(
+    data: Any,
+    missing: Sequence[str] = ("",),
+    *,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    decimal: str | None = None,
+) -> Inspection:
     """Look at a table and propose roles for its columns.
 
     Parameters
@@ -199,6 +212,11 @@ def inspect(data: Any, missing: Sequence[str] = ("",), *, encoding: str = "utf-8
         found, and a hint says so.
     encoding
         Of a CSV file, where it is not UTF-8.
+    delimiter
+        Between the cells of a CSV file, where its header does not tell.
+    decimal
+        ``,`` or ``.``: the mark before the decimals of all numbers, where a
+        column does not tell.
 
     Examples
     --------
@@ -208,7 +226,9 @@ def inspect(data: Any, missing: Sequence[str] = ("",), *, encoding: str = "utf-8
     (('gender', 'postcode', 'age'), ('disease',))
     """
     given = tuple(missing)
-    table, _ = to_arrow(data, given, encoding)
+    encoding, delimiter = encoding or "utf-8", delimiter or None
+    _check_marks(delimiter, decimal)
+    table, _ = to_arrow(data, given, encoding, delimiter)
     if table.num_rows == 0:
         raise InputError("the table is empty: it has a header and no records")
     distincts = {name: distinct_values(table.column(name), given) for name in table.column_names}
@@ -216,7 +236,7 @@ def inspect(data: Any, missing: Sequence[str] = ("",), *, encoding: str = "utf-8
     markers = tuple(m for m in MARKERS if any(m in found for found in marked.values()))
     for name in marked:
         distincts[name] = distinct_values(table.column(name), (*given, *markers))
-    told = {name: notation_of(distinct.values) for name, distinct in distincts.items()}
+    told = {name: notation_of(distinct.values, decimal) for name, distinct in distincts.items()}
     for name, notation in told.items():
         if notation is not None:
             distincts[name] = replace(distincts[name], notation=READABLE.get(notation, notation))
@@ -231,9 +251,19 @@ def inspect(data: Any, missing: Sequence[str] = ("",), *, encoding: str = "utf-8
         small=int((sizes < SMALL).sum()),
         missing=(*given, *markers),
         encoding=encoding,
+        delimiter=delimiter,
+        decimal=decimal,
         ambiguous=ambiguous,
         hints=_hints(columns, distincts, marked, (*given, *markers), keyed, ambiguous),
     )
+
+
+def _check_marks(delimiter: str | None, decimal: str | None) -> None:
+    """Refuse before anything is read what a policy would refuse."""
+    try:
+        check_marks(delimiter, None if decimal is None else known_decimal(decimal))
+    except ValueError as error:
+        raise PolicyError(f"decimal: {str(error).removeprefix('decimal: ')}") from None
 
 
 def _markers(values: pa.Array) -> set[str]:

@@ -88,7 +88,7 @@ def suggest(
     policy = Policy.of(policy, settings)
     if levels is not None and levels < 2:
         raise PolicyError(f"levels: expected at least 2, leaves and root; got {levels}")
-    table, _ = to_arrow(data, policy.missing, policy.encoding)
+    table, _ = to_arrow(data, policy.missing, policy.encoding, policy.delimiter)
     _check(table, column, policy)
     policy = policy.override(notation=notations(table, table.column_names, policy, strict=False))
     distinct = distinct_values(table.column(column), policy.missing, policy.notation.get(column))

@@ -28,8 +28,15 @@ ROWS = 1 << 17
 class Batches:
     """Records that can be read once and again, a batch at a time."""
 
-    def __init__(self, data: Any, missing: tuple[str, ...], encoding: str = UTF8) -> None:
+    def __init__(
+        self,
+        data: Any,
+        missing: tuple[str, ...],
+        encoding: str = UTF8,
+        delimiter: str | None = None,
+    ) -> None:
         self.missing = missing
+        self.given = delimiter
         self.encoding = known_encoding(encoding)
         self.sparing = False
         """Whether to read less ahead, where there is little memory."""
@@ -48,16 +55,16 @@ class Batches:
             if problem := twice(self.names):
                 raise InputError(f"{data}: {problem}")
         else:
-            self.table, self.kind = to_arrow(data, missing, encoding)
+            self.table, self.kind = to_arrow(data, missing, encoding, delimiter)
             self.names = self.table.column_names
         one = self.files[0] if self.files else None
-        self.delimiter = delimiter_of(one, encoding) if one is not None else None
+        self.delimiter = delimiter_of(one, encoding, delimiter) if one is not None else None
 
     def _names_in_files(self) -> list[str]:
         """The columns, which must be those of every file."""
         first: list[str] = []
         for file in self.files:
-            names = _names(file, self.missing, self.encoding)
+            names = _names(file, self.missing, self.encoding, self.given)
             if problem := twice(names):
                 raise InputError(f"{file}: {problem}")
             first = first or names
@@ -88,7 +95,7 @@ class Batches:
         known = file_format(file)
         if known == "csv":
             block = BLOCK // 2 if self.sparing else BLOCK
-            yield from csv_batches(file, self.missing, self.encoding, columns, block)
+            yield from csv_batches(file, self.missing, self.encoding, columns, block, self.given)
         elif known == "parquet":
             yield from parquet_batches(file, columns)
         else:
@@ -116,12 +123,12 @@ def parquet_batches(
         raise InputError(f"{file}: not a readable Parquet file ({kind})") from None
 
 
-def _names(file: Path, missing: tuple[str, ...], encoding: str) -> list[str]:
+def _names(file: Path, missing: tuple[str, ...], encoding: str, delimiter: str | None) -> list[str]:
     if not file.exists():
         raise InputError(f"{file}: no such file")
     known = file_format(file)
     if known == "csv":
-        return header_of(file, encoding).names
+        return header_of(file, encoding, delimiter).names
     if known == "parquet":
         try:
             return list(pa.parquet.read_schema(file).names)

@@ -29,22 +29,25 @@ FIRST_DAY, LAST_DAY = -719_162, 2_932_896
 
 
 def to_arrow(
-    data: Any, missing: tuple[str, ...] = ("",), encoding: str = UTF8
+    data: Any,
+    missing: tuple[str, ...] = ("",),
+    encoding: str = UTF8,
+    delimiter: str | None = None,
 ) -> tuple[pa.Table, str]:
     """An Arrow table and the kind of object it came from, for `from_arrow`.
 
-    `encoding` is that of a CSV file.
+    `encoding` and `delimiter` are those of a CSV file.
     """
     if (address := address_of(data)) is not None:
         return normalised(read_database(address)), "pyarrow"
     if isinstance(data, str | Path) and is_several(data):
 
         def read(file: Path) -> pa.Table:
-            return normalised(read_table(file, missing, encoding))
+            return normalised(read_table(file, missing, encoding, delimiter))
 
         return normalised(read_folder(data, read)), "pyarrow"
     if isinstance(data, str | Path):
-        return normalised(read_table(data, missing, encoding)), "pyarrow"
+        return normalised(read_table(data, missing, encoding, delimiter)), "pyarrow"
     kind = type(data).__module__.split(".")[0].lstrip("_")
     if kind == "pandas":
         return normalised(_from_pandas(data)), kind

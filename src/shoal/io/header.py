@@ -24,6 +24,7 @@ __all__ = [
     "Header",
     "column_names",
     "csv_header",
+    "known_delimiter",
     "known_encoding",
     "marked_encoding",
     "open_binary",
@@ -43,7 +44,7 @@ class Header(NamedTuple):
 
     names: list[str]
     delimiter: str
-    """The most frequent one."""
+    """The one that was given, or the most frequent one."""
     bare: bool
     """Whether nothing follows."""
 
@@ -57,6 +58,16 @@ def known_encoding(name: str) -> str:
     if found is None or not getattr(found, "_is_text_encoding", True):
         raise ValueError(f"expected one such as utf-8, latin-1, cp1252 or utf-16; got {name!r}")
     return found.name
+
+
+def known_delimiter(text: str) -> str:
+    """A delimiter as the character that it is, or ValueError."""
+    mark = {"tab": "\t", "\\t": "\t"}.get(text, text)
+    if len(mark) != 1 or not mark.isascii() or mark.isalnum() or mark in '"\r\n\0':
+        raise ValueError(
+            f"expected one character that stands between cells, as ';', '|' or tab; got {text!r}"
+        )
+    return mark
 
 
 def open_binary(path: Path) -> IO[bytes]:
@@ -93,8 +104,8 @@ def open_text(path: Path, encoding: str = UTF8) -> io.TextIOWrapper:
     return io.TextIOWrapper(open_binary(path), encoding=coding, newline="")
 
 
-def csv_header(path: Path, encoding: str = UTF8) -> Header:
-    """Column names, the delimiter, and if nothing follows."""
+def csv_header(path: Path, encoding: str = UTF8, given: str | None = None) -> Header:
+    """Column names, the delimiter (the one given, or told by the line), and if nothing follows."""
     with open_text(path, encoding) as reader:
         first = reader.readline()
         while first.count('"') % 2 and (more := reader.readline()):
@@ -102,7 +113,13 @@ def csv_header(path: Path, encoding: str = UTF8) -> Header:
         if not first.strip():
             raise InputError(f"{path}: is empty; expected a header with column names")
         counts = Counter(re.sub(r'"[^"]*"', "", first))
-        delimiter = max(DELIMITERS, key=lambda d: counts[d])
+        told = max(DELIMITERS, key=lambda d: counts[d])
+        delimiter = given or told
+        if not counts[delimiter] and counts[told]:
+            raise InputError(
+                f"{path}: no {delimiter!r} in its header, as --delimiter says, but {told!r}; "
+                "name that one, or none"
+            )
         names = _cells_of(path, first, delimiter)
         bare = not first.endswith(("\n", "\r")) and not reader.readline()
     for position, name in enumerate(names, start=1):
@@ -128,11 +145,12 @@ def marked_encoding(path: Path) -> str | None:
         return MARKS.get(file.read(2))
 
 
-def column_names(path: Path, encoding: str = UTF8) -> list[str]:
+def column_names(path: Path, encoding: str = UTF8, delimiter: str | None = None) -> list[str]:
     """Names of the columns of a file; Arrow is loaded only where they need it."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if ".csv" in suffixes[-2:] or ".tsv" in suffixes[-2:]:
-        return csv_header(path, known_encoding(encoding)).names
+        given = None if delimiter is None else known_delimiter(delimiter)
+        return csv_header(path, known_encoding(encoding), given).names
     from shoal.io.read import read_table
 
     return list(read_table(path).column_names)

@@ -35,11 +35,13 @@ from shoal.io.header import (
     UTF8,
     Header,
     csv_header,
+    known_delimiter,
     known_encoding,
     marked_encoding,
     open_binary,
     open_text,
 )
+from shoal.io.nesting import reject_deep_json
 from shoal.io.parts import file_and_part
 from shoal.io.texts import joined_texts
 
@@ -64,15 +66,9 @@ FORMATS = {
 }
 """File name endings and the formats they stand for; CSV and JSON lines also packed."""
 
-DEEPEST = 64
-"""Brackets within brackets that JSON lines may have; a cell that has any is refused later."""
-NO_RECORD = re.compile(rb"(?:^(?:\xef\xbb\xbf)?|\})\s*null")
-"""Null in the place of a record; a value has a colon, a comma or a bracket before it."""
 EXACT_FLOATS = 1 << 53
 """From here on floats skip whole numbers."""
 DIGITS = re.compile(r"-?[0-9]+").fullmatch
-JSON_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"')
-BRACKET = re.compile(rb"[\[\]{}]")
 TEXT = pa.dictionary(pa.int32(), pa.string())
 ARROWS_NAME = {UTF8: "utf8"}
 """Under which Arrow reads by itself what is UTF-8 already."""
@@ -98,11 +94,14 @@ def format_ending(path: Path) -> str:
 
 
 def read_table(
-    path: str | Path, missing: tuple[str, ...] = ("",), encoding: str = UTF8
+    path: str | Path,
+    missing: tuple[str, ...] = ("",),
+    encoding: str = UTF8,
+    delimiter: str | None = None,
 ) -> pa.Table:
     """Read a table from a file; `missing` are the texts that mean a missing value.
 
-    `encoding` is that of CSV files; the other formats are UTF-8 by themselves.
+    `encoding` and `delimiter` are those of CSV files; the other formats are UTF-8 by themselves.
 
     Raises
     ------
@@ -114,8 +113,12 @@ def read_table(
         coding = known_encoding(encoding)
     except ValueError as error:
         raise InputError(f"encoding: {error}") from None
+    try:
+        mark = None if delimiter is None else known_delimiter(delimiter)
+    except ValueError as error:
+        raise InputError(f"delimiter: {error}") from None
     readers: dict[str, Callable[[Path, tuple[str, ...]], pa.Table]] = {
-        "csv": partial(_read_csv, encoding=coding),
+        "csv": partial(_read_csv, encoding=coding, given=mark),
         "parquet": _read_parquet,
         "arrow": _read_arrow,
         "statistics": lambda path, _: statistics.read_statistics(path),
@@ -148,18 +151,20 @@ def reading(path: Path) -> Iterator[None]:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
-def header_of(path: Path, encoding: str) -> Header:
+def header_of(path: Path, encoding: str, delimiter: str | None = None) -> Header:
     """The header of a CSV file; one line of error if it is in another encoding."""
     with reading(path):
         try:
-            return csv_header(path, encoding)
+            return csv_header(path, encoding, delimiter)
         except UnicodeError:
             problem = _encoding_problem(path, encoding)
             raise problem or InputError(f"{path}: not {encoding}") from None
 
 
-def _read_csv(path: Path, missing: tuple[str, ...], encoding: str = UTF8) -> pa.Table:
-    names, delimiter, bare = header_of(path, encoding)
+def _read_csv(
+    path: Path, missing: tuple[str, ...], encoding: str = UTF8, given: str | None = None
+) -> pa.Table:
+    names, delimiter, bare = header_of(path, encoding, given)
     _reject_duplicate_names(path, names)
     if bare:  # Arrow wants at least a line break
         return pa.table({name: pa.array([], TEXT) for name in names})
@@ -198,10 +203,15 @@ def _csv_options(
 
 
 def csv_batches(
-    path: Path, missing: tuple[str, ...], encoding: str, columns: Sequence[str], block: int
+    path: Path,
+    missing: tuple[str, ...],
+    encoding: str,
+    columns: Sequence[str],
+    block: int,
+    given: str | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The records of a CSV file, so many bytes of it at a time; some of its columns."""
-    names, delimiter, bare = header_of(path, encoding)
+    names, delimiter, bare = header_of(path, encoding, given)
     if bare:
         return
     options = _csv_options(path, names, delimiter, missing, encoding)
@@ -215,12 +225,16 @@ def csv_batches(
             raise csv_problem(path, delimiter, len(names), encoding) from None
 
 
-def delimiter_of(path: Path | None, encoding: str = UTF8) -> str | None:
-    """The delimiter that a release keeps, of a CSV file with several columns; else None."""
+def delimiter_of(path: Path | None, encoding: str = UTF8, given: str | None = None) -> str | None:
+    """The delimiter that a release keeps, of a CSV file with several columns; else None.
+
+    One that nobody recognises is not kept: the release could not be read without being told.
+    """
     if path is None or file_format(path) != "csv":
         return None
-    header = header_of(path, known_encoding(encoding))
-    kept = len(header.names) > 1 and header.delimiter != "\t"  # tabs are what the ending says
+    header = header_of(path, known_encoding(encoding), given)
+    # Tabs are what the ending says.
+    kept = len(header.names) > 1 and header.delimiter in DELIMITERS.replace("\t", "")
     return header.delimiter if kept else None
 
 
@@ -330,7 +344,7 @@ def _read_arrow(path: Path, missing: tuple[str, ...]) -> pa.Table:
 
 
 def _read_jsonl(path: Path, missing: tuple[str, ...]) -> pa.Table:
-    _reject_deep_json(path)
+    reject_deep_json(path)
     try:
         table = _parse_jsonl(path)
         times = [field.name for field in table.schema if pa.types.is_timestamp(field.type)]
@@ -365,35 +379,6 @@ def _with_long_numbers(path: Path, table: pa.Table) -> pa.Table:
             place = table.column_names.index(name)
             table = table.set_column(place, name, pa.array(written, pa.string()))
     return table
-
-
-def _reject_deep_json(path: Path) -> None:
-    """Refuse what would end the process in Arrow: too deep a nesting, and null for a record."""
-    depth = 0
-    with open_binary(path) as file:
-        for number, line in enumerate(file, start=1):
-            # Without texts only where it looks like one: most lines are looked at once.
-            suspicious = depth == 0 and NO_RECORD.search(line)
-            if suspicious and NO_RECORD.search(JSON_TEXT.sub(b"", line)):
-                raise InputError(f"{path}, line {number}: expected a JSON object a line")
-            if depth == 0 and line.count(b"{") + line.count(b"[") < DEEPEST:
-                depth = max(0, line.count(b"{") - line.count(b"}")) and _depth(line, 0)[1]
-                continue
-            most, depth = _depth(line, depth)
-            if most > DEEPEST:
-                raise InputError(
-                    f"{path}, line {number}: nested more than {DEEPEST} deep; "
-                    "expected one flat object a line"
-                )
-
-
-def _depth(line: bytes, depth: int) -> tuple[int, int]:
-    """The deepest nesting within a line of JSON that begins at a depth, and that at its end."""
-    most = depth
-    for bracket in BRACKET.findall(JSON_TEXT.sub(b"", line)):
-        depth = depth + 1 if bracket in b"[{" else max(0, depth - 1)
-        most = max(most, depth)
-    return most, depth
 
 
 def _parse_jsonl(path: Path, known: pa.Schema | None = None) -> pa.Table:

@@ -136,7 +136,7 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         self.report("read", 0, 1)
         known = isinstance(data, str | Path | Address)
         self.path: Place | None = place_of(data) if known else None
-        batches = Batches(data, policy.missing, policy.encoding)
+        batches = Batches(data, policy.missing, policy.encoding, policy.delimiter)
         batches.sparing = self.budget < SMALL
         return Source(batches)
 
@@ -392,7 +392,7 @@ def notations_of(stage: Staged, policy: Policy) -> dict[str, str]:
         as_texts = policy.kind.get(name) in {"categorical", "ordinal"}
         if as_texts or name in policy.order or name in policy.hierarchy:
             continue
-        told = notation_of(stage.values[name].values(policy.missing, None).values)
+        told = notation_of(stage.values[name].values(policy.missing, None).values, policy.decimal)
         if told == AMBIGUOUS:
             raise unclear(name)
         if told is not None:

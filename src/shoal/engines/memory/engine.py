@@ -126,11 +126,11 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
         place = place_of(data) if isinstance(data, str | Path | Address) else None
         path = file_and_part(place)[0] if isinstance(place, Path) else None
         files = files_of(data) if is_several(data) else []
-        table, kind = to_arrow(data, policy.missing, policy.encoding)
+        table, kind = to_arrow(data, policy.missing, policy.encoding, policy.delimiter)
         # What is no regular file, as a pipe, cannot be read twice.
         digest = sha256_of(path) if path is not None and path.is_file() else None
         first = files[0] if files else path if digest is not None else None
-        delimiter = delimiter_of(first, policy.encoding)
+        delimiter = delimiter_of(first, policy.encoding, policy.delimiter)
         return Source(table, kind, place, sha256=digest, delimiter=delimiter)
 
     def settle(self, source: Source, policy: Policy) -> tuple[Source, Policy]:

@@ -145,7 +145,7 @@ class SparkEngine(Engine[Source, Coded, Grouped, Draft]):
                 f"got {type(data).__name__}"
             )
         self.path = place_of(data)
-        batches = Batches(data, policy.missing, policy.encoding)
+        batches = Batches(data, policy.missing, policy.encoding, policy.delimiter)
         return Source(batches.names, None, tuple(batches.files), batches.delimiter)
 
     def _begin(self, frame: Any, policy: Policy) -> None:

@@ -134,6 +134,7 @@ class ReadFrom(NamedTuple):
     names: tuple[str, ...]
     missing: tuple[str, ...]
     encoding: str
+    delimiter: str | None
 
 
 class FilesIn(OnRows):
@@ -160,7 +161,9 @@ class FilesIn(OnRows):
             for batch in parquet_batches(Path(share.file), names, share.groups):
                 yield normalised(pa.Table.from_batches([batch]).select(names))
             return
-        for _, table in Batches(Path(share.file), self.how.missing, self.how.encoding).read(names):
+        how = self.how
+        batches = Batches(Path(share.file), how.missing, how.encoding, how.delimiter)
+        for _, table in batches.read(names):
             yield table
 
 

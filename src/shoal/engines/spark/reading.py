@@ -46,7 +46,7 @@ def packets_of(
         some = [f"{quoted(name)} AS c{n}" for n, name in enumerate(columns)]
         return mapped(source.frame.selectExpr(*some), FrameIn(columns, coded, plain))
     shares = shares_of(source.files)
-    how = ReadFrom(tuple(source.names), policy.missing, policy.encoding)
+    how = ReadFrom(tuple(source.names), policy.missing, policy.encoding, policy.delimiter)
     listed = each_to(row_frame(session, shares), len(shares))
     return mapped(listed, FilesIn(how, coded, plain))
 

@@ -234,7 +234,7 @@ def attack(folder: Path, job: dict[str, Any], policy: Policy, tell: Report) -> d
 
 def _trees(policy: Policy, source: Path, folder: Path) -> dict[str, Any]:
     """Every tree of a run as a file: a release alone does not tell what builders made it of."""
-    table, _ = to_arrow(source, policy.missing, policy.encoding)
+    table, _ = to_arrow(source, policy.missing, policy.encoding, policy.delimiter)
     found: dict[str, Any] = {}
     for number, (name, spec) in enumerate(policy.hierarchy.items()):
         if isinstance(spec, str):
