@@ -35,12 +35,12 @@ def test_the_second_run_compiles_nothing(tmp_path):
 def test_whether_a_kernel_was_compiled_can_be_told(tmp_path):
     script = """
 from shoal.kernels.jit import was_compiled
-from shoal.kernels.costs import attribute_losses
-print(was_compiled(attribute_losses))
+from shoal.kernels.costs import range_losses
+print(was_compiled(range_losses))
 import shoal
 shoal.anonymize(shoal.datasets.census(50), qi=["age"], k=5, method="mondrian",
                 rest="drop")
-print(was_compiled(attribute_losses))
+print(was_compiled(range_losses))
 """
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     done = subprocess.run(

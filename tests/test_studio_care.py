@@ -290,10 +290,8 @@ def test_every_change_says_which_page_it_saw(client):
     assert client.studio.session.shown == {"name"}
     for path, part in (("/protection", "preset"), ("/columns", "missing")):
         page = client.get(path).text
-        assert (
-            f'<span id="{part}-version"><input type="hidden" name="version" value="{before}"'
-            in page
-        )
+        version = rf'<span id="{part}-version"( hidden)?><input type="hidden" name="version" '
+        assert re.search(rf'{version}value="{before}"', page)
 
 
 def test_a_tree_of_a_tab_that_is_behind_is_not_kept(client, monkeypatch):

@@ -127,13 +127,14 @@ class _NothingUnused:
     """Hides from the command line what others would load for it in vain.
 
     Arrow imports pandas as soon as it sees a Python list, which costs a third of a second;
-    the command line has no use for data frames. Numba imports SciPy's linear algebra, to see
+    the command line has no use for data frames, unless Spark asks for them. Numba imports SciPy's linear algebra, to see
     whether it is there: a tenth of the start; no kernel of ours uses any.
     """
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:
-        if name == "pandas" or (name == "scipy.linalg" and _loading("numba.np.arraymath")):
+        unused = name == "pandas" and "pyspark" not in sys.modules
+        if unused or (name == "scipy.linalg" and _loading("numba.np.arraymath")):
             raise ModuleNotFoundError(f"the command line does without {name}", name=name)
 
 
