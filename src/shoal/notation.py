@@ -46,9 +46,9 @@ def check_notations(notations: Mapping[str, str]) -> None:
             )
 
 
-def known_decimal(text: str) -> str:
+def known_decimal(text: str | None) -> str | None:
     """The mark before decimals, or ValueError."""
-    if text not in {",", "."}:
+    if text not in {",", ".", None}:
         raise ValueError(f"expected , or . as the mark before decimals; got {text!r}")
     return text
 

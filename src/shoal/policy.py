@@ -122,12 +122,8 @@ class Policy(ModelSettings, Roles):
         description="how dates and numbers are written: dd.mm.yyyy, mm/dd/yyyy, comma, ...",
     )
     encoding: str = Field("utf-8", description="encoding of the input's CSV file")
-    delimiter: str | None = Field(
-        None, description="what stands between its cells; told by its header if not given"
-    )
-    decimal: str | None = Field(
-        None, description='"," or ".": of numbers without a notation; told by each column'
-    )
+    delimiter: str | None = Field(None, description="between its cells; told by its header")
+    decimal: str | None = Field(None, description='"," or "." in numbers; told by each column')
     twins: Twins = Field(
         "fold", description="sensitive values that differ in spelling only: fold, or distinct"
     )
@@ -234,20 +230,9 @@ class Policy(ModelSettings, Roles):
         check_notations(value)
         return value
 
-    @field_validator("encoding")
-    @classmethod
-    def _the_encoding_is_known(cls, value: str) -> str:
-        return known_encoding(value)
-
-    @field_validator("delimiter")
-    @classmethod
-    def _the_delimiter_is_one(cls, value: str | None) -> str | None:
-        return None if value is None else known_delimiter(value)
-
-    @field_validator("decimal")
-    @classmethod
-    def _the_decimal_mark_is_one(cls, value: str | None) -> str | None:
-        return None if value is None else known_decimal(value)
+    _the_encoding_is_known = field_validator("encoding")(known_encoding)
+    _the_delimiter_is_one = field_validator("delimiter")(known_delimiter)
+    _the_decimal_mark_is_one = field_validator("decimal")(known_decimal)
 
     @field_validator("max_loss")
     @classmethod
@@ -312,9 +297,7 @@ class Policy(ModelSettings, Roles):
         own = {f"k of reader {n!r}": r.k for n, r in self.reader.items()}
         check_kept(self.threshold, {**own, "collusion_k": self.collusion_k})
         if self.suppress_by != "drop" and self.max_suppressed is None:
-            raise ValueError(
-                "suppress_by: expected with max_suppressed only; got no max_suppressed"
-            )
+            raise ValueError("suppress_by: expected with max_suppressed only; got none")
         return self
 
     def _check_attributes(self) -> None:

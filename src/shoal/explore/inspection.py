@@ -261,7 +261,7 @@ def inspect(
 def _check_marks(delimiter: str | None, decimal: str | None) -> None:
     """Refuse before anything is read what a policy would refuse."""
     try:
-        check_marks(delimiter, None if decimal is None else known_decimal(decimal))
+        check_marks(delimiter, known_decimal(decimal))
     except ValueError as error:
         raise PolicyError(f"decimal: {str(error).removeprefix('decimal: ')}") from None
 

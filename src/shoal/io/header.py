@@ -60,8 +60,10 @@ def known_encoding(name: str) -> str:
     return found.name
 
 
-def known_delimiter(text: str) -> str:
+def known_delimiter(text: str | None) -> str | None:
     """A delimiter as the character that it is, or ValueError."""
+    if text is None:
+        return None
     mark = {"tab": "\t", "\\t": "\t"}.get(text, text)
     if len(mark) != 1 or not mark.isascii() or mark.isalnum() or mark in '"\r\n\0':
         raise ValueError(
@@ -149,8 +151,7 @@ def column_names(path: Path, encoding: str = UTF8, delimiter: str | None = None)
     """Names of the columns of a file; Arrow is loaded only where they need it."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if ".csv" in suffixes[-2:] or ".tsv" in suffixes[-2:]:
-        given = None if delimiter is None else known_delimiter(delimiter)
-        return csv_header(path, known_encoding(encoding), given).names
+        return csv_header(path, known_encoding(encoding), known_delimiter(delimiter)).names
     from shoal.io.read import read_table
 
     return list(read_table(path).column_names)

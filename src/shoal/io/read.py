@@ -114,7 +114,7 @@ def read_table(
     except ValueError as error:
         raise InputError(f"encoding: {error}") from None
     try:
-        mark = None if delimiter is None else known_delimiter(delimiter)
+        mark = known_delimiter(delimiter)
     except ValueError as error:
         raise InputError(f"delimiter: {error}") from None
     readers: dict[str, Callable[[Path, tuple[str, ...]], pa.Table]] = {
