@@ -126,9 +126,9 @@ def cli() -> None:
 class _NothingUnused:
     """Hides from the command line what others would load for it in vain.
 
-    Arrow imports pandas as soon as it sees a Python list, which costs a third of a second;
-    the command line has no use for data frames, unless Spark asks for them. Numba imports SciPy's linear algebra, to see
-    whether it is there: a tenth of the start; no kernel of ours uses any.
+    Arrow imports pandas as soon as it sees a Python list, which costs a third of a second; the
+    command line has no use for data frames, unless Spark asks for them. Numba imports SciPy's
+    linear algebra, to see whether it is there: a tenth of the start; no kernel of ours uses any.
     """
 
     @staticmethod
