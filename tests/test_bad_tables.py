@@ -32,7 +32,7 @@ from shoal.errors import InputError, PolicyError
 def test_verify_of_bad_files(tmp_path: Path, table: Path) -> None:
     assert_refused(tmp_path, "verify", tmp_path / "absent.csv", says=("absent.csv",))
     assert_refused(tmp_path, "verify", tmp_path / "absent.csv", "--qi", "age", "-k", 2)
-    assert_refused(tmp_path, "verify", tmp_path, "--qi", "age", "-k", 2, says=("directory",))
+    assert_refused(tmp_path, "verify", tmp_path, "--qi", "age", "-k", 2, says=("is a release",))
     assert_refused(tmp_path, "verify", table, says=("manifest", "no such file", "--qi"))
     assert_refused(tmp_path, "verify", tmp_path / "out.csv", says=("manifest", "not readable"))
     assert_refused(tmp_path, "verify", table, "--qi", "wage", "-k", 2, says=("'wage'",))
