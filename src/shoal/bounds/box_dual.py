@@ -97,7 +97,7 @@ class Stage:
     sweeps: int = 60
 
 
-_FAST = Stage(1.6, 3_000, 50_000, 0.8, 0.02)
+_FAST = Stage(0.8, 3_000, 50_000, 0.8, 0.02)
 _NORMAL = Stage(20.0, 20_000, 50_000, 0.9, 0.02)
 _MAX = Stage(240.0, 200_000, 300_000, 0.93, 0.02)
 STAGES: Mapping[str, Sequence[Stage]] = MappingProxyType(
