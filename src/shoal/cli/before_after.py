@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from shoal.metrics.outliers import what_to_do, where_it_sits
-
 if TYPE_CHECKING:
     from shoal.release import Release
 
@@ -73,6 +71,8 @@ def _losses(release: Release, marks: str) -> str:
 
 def outlier_lines(release: Release) -> list[tuple[str, str]]:
     """Which records hold the loss, in words that help to decide what to do about them."""
+    from shoal.metrics.outliers import what_to_do, where_it_sits
+
     found = release.outliers
     if found is None:
         why = "no loss is known record by record here" if release.loss.gcp else "nothing is lost"
