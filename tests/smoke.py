@@ -31,8 +31,12 @@ ASK = "import sys; v = sys.version_info; print(v[0], v[1], v.releaselevel, sys.i
 IMPORT = """
 import importlib, pkgutil, shoal
 for module in pkgutil.walk_packages(shoal.__path__, "shoal."):
-    if not module.name.endswith("__main__"):
+    if not module.name.endswith("__main__") and not module.name.startswith("shoal.sklearn"):
         importlib.import_module(module.name)
+try:
+    import shoal.sklearn
+except ImportError as error:  # the only room that needs an extra to be looked at, and says so
+    assert "pip install 'shoal[sklearn]'" in str(error)
 assert "site-packages" in shoal.__file__, shoal.__file__
 """
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 import contextlib
 from importlib import import_module
 
-from pyspark import daemon
-
 __all__ = ["main"]
 
 NEEDED = (
@@ -24,6 +22,8 @@ NEEDED = (
 
 def main() -> None:
     """Load, then wait for tasks."""
+    from pyspark import daemon
+
     for name in NEEDED:
         with contextlib.suppress(ImportError):
             import_module(name)
