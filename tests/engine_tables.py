@@ -31,6 +31,15 @@ def people(n: int = 600, seed: int = 1, diseases: int = 12) -> pa.Table:
     )
 
 
+def patients(n: int = 600, seed: int = 1, each: int = 3) -> pa.Table:
+    """People with several records each, some of them without a name."""
+    table = people(n, seed)
+    rng = random.Random(seed)
+    names = [rng.choice([None, ""]) if rng.random() < 0.01 else f"p{rng.randrange(n // each)}"
+             for _ in range(n)]  # fmt: skip
+    return table.set_column(0, "name", pa.array(names))
+
+
 def crowded(n: int = 700, seed: int = 3) -> pa.Table:
     """People of whom, along the ages, some stretches have far more than a quarter flu."""
     table = people(n, seed)

@@ -217,6 +217,7 @@ REFUSED = [
     ({"k": 2, "keep_order": True}, "keep_order"),
     ({"method": "best", "k": 2, "time": "5s"}, "effort"),
     ({"k": 2, "bound": True}, "bound"),
+    ({"k": 2, "person": "name", "identifier": (), "person_as": "pseudonym"}, "person_as"),
     ({"k": 2, "treat": {"id": ["round:10"]}, "plain": ["id"]}, "treat"),
 ]
 
@@ -228,14 +229,6 @@ def test_what_cannot_be_promised_is_refused_before_the_work(asked, word, tmp_pat
         shoal.anonymize("no-such-file.csv", engine="duckdb", temp=str(tmp_path), **settings_)
     assert "engine = memory" in str(refused.value)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_persons_are_refused(tmp_path):
-    with pytest.raises(PolicyError, match="persons are counted"):
-        shoal.anonymize(
-            people(), engine="duckdb", temp=str(tmp_path), qi=["age"], person="name", k=2,
-            method="hilbert", rest="drop",
-        )  # fmt: skip
 
 
 def lines_of(table: pa.Table, path: Path) -> list[bytes]:

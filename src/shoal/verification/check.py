@@ -43,6 +43,7 @@ __all__ = [
     "check_separated",
     "published_names",
     "released_classes",
+    "weaker",
 ]
 
 
@@ -117,11 +118,11 @@ def _on(
         merged, fewer = released_classes(released, qi, folded=True)
         if fewer < count:
             again = _checks(released, merged, models, policy, person)
-            checks = [_weaker(*both) for both in zip(checks, again, strict=True)]
+            checks = [weaker(*both) for both in zip(checks, again, strict=True)]
     return tuple(checks), rows
 
 
-def _weaker(exact: Check, folded: Check) -> Check:
+def weaker(exact: Check, folded: Check) -> Check:
     """The worse of two readings of one release."""
     if exact.holds != folded.holds or exact.source is None or folded.source is None:
         return folded if exact.holds else exact
@@ -290,7 +291,7 @@ def _without_persons(
     checks = _checks(released, ids, inside, policy, codes) if inside else []
     if policy.twins == "fold" and inside and not union_closed(inside, persons=True):
         again = _checks(released, within, inside, policy, codes)
-        checks = [_weaker(*both) for both in zip(checks, again, strict=True)]
+        checks = [weaker(*both) for both in zip(checks, again, strict=True)]
     reason = "it counts persons of the whole table, and pseudonyms hold in a class; give --record"
     return [*checks, *_by_rows(beyond, policy, rows, reason)]
 

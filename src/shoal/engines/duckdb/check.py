@@ -21,15 +21,23 @@ from numpy.typing import NDArray
 
 from shoal.encoding.exempt import exempt_codes
 from shoal.encoding.exposure import known_by_class
-from shoal.encoding.folding import counted_values
+from shoal.encoding.folding import UNKNOWN, counted_values, fold
 from shoal.encoding.spreadsheet import armed_column, disarmed
 from shoal.encoding.values import distinct_values, kind_of
 from shoal.engines.duckdb.exposing import Counting, Sample
 from shoal.errors import VerificationError
 from shoal.io.read import file_format
-from shoal.models import ClassHistograms, Model, histograms, known_sizes, needs_sensitive
+from shoal.models import (
+    ClassHistograms,
+    Model,
+    histograms,
+    known_sizes,
+    needs_sensitive,
+    sizes_only,
+    union_closed,
+)
 from shoal.policy import Policy
-from shoal.verification.check import check_classes
+from shoal.verification.check import check_classes, weaker
 from shoal.verification.result import Verification
 
 __all__ = ["Column", "Written", "connection", "part_checked", "table_of"]
@@ -39,6 +47,8 @@ CLASSES = 1 << 16
 ONE_VALUE = "(min({0}) IS NOT DISTINCT FROM max({0}) AND count({0}) IN (0, count(*)))"
 LINE = 1 << 20
 """Bytes of the longest line of a usual CSV file; DuckDB reads a few of these at once."""
+PERSONS = 1 << 32
+"""More persons than there are: two numbers in one."""
 A_RECORD = 60
 """Bytes that DuckDB takes for a record while it groups, about."""
 
@@ -95,6 +105,7 @@ class Written:
         policy: Policy,
         delimiter: str | None,
         line: int = 0,
+        people: Path | None = None,
     ) -> None:
         self.con = con
         self.policy = policy
@@ -102,6 +113,8 @@ class Written:
         """What SQL calls a column: to DuckDB names that differ in case only are one."""
         files = [path] if isinstance(path, Path) else list(path)
         self.relation = _relation(files, names, policy, delimiter, max(line, LINE))
+        self.people = people
+        """A Parquet file that says whose each record is, in their order; None: nobody counts."""
         self.known: dict[str, int] = {}
         """Of sensitive columns without a model: records in classes with one value."""
 
@@ -109,39 +122,102 @@ class Written:
         self, qi: Sequence[str], models: Sequence[Model], records: int, memory: int
     ) -> Verification:
         """Check every model on the classes of the file."""
+        if self._people_known() not in (None, records):
+            raise VerificationError("the written file and the list of its persons do not match")
         looked_at = self.policy.sensitive if needs_sensitive(models) else ()
         columns = [self._column(number, name) for number, name in enumerate(looked_at)]
-        passes = max(1, -(-records * A_RECORD // memory)) if columns else 1
         bare = () if columns else self.policy.sensitive
+        lists = bool(columns) or self.people is not None
+        passes = max(1, -(-records * A_RECORD // memory)) if lists else 1
         self.known = dict.fromkeys(bare, 0)
-        parts: list[Verification] = []
-        for number in range(passes):
-            some = f"WHERE hash({self._listed(qi)}) % {passes} = {number}" if passes > 1 else ""
-            for batch in self._classes(qi, columns, bare, some):
-                parts.append(part_checked(batch, columns, models))
-                self._note(batch, bare)
-        found = Verification.merge(parts)
+        found = self._checked(self._listed(qi), columns, bare, models, passes)
         if found.records != records:
             raise VerificationError(
                 f"the written file has {found.records:,} records; expected {records:,}"
             )
+        if self.people is not None and self.policy.twins == "fold":
+            return self._folded(qi, columns, models, passes, found)
         return found
 
+    def _checked(
+        self, by: str, columns: Sequence[Column], bare: Sequence[str], models: Sequence[Model],
+        passes: int,
+    ) -> Verification:  # fmt: skip
+        """Models on the classes that have equal values of these expressions."""
+        parts: list[Verification] = []
+        for number in range(passes):
+            some = f"WHERE hash({by}) % {passes} = {number}" if passes > 1 else ""
+            for batch in self._classes(by, columns, bare, some):
+                parts.append(part_checked(batch, columns, models, self.people is not None))
+                self._note(batch, bare)
+        return Verification.merge(parts)
+
+    def _folded(
+        self, qi: Sequence[str], columns: Sequence[Column], models: Sequence[Model], passes: int,
+        exact: Verification,
+    ) -> Verification:  # fmt: skip
+        """The worse of two readings: as `shoal.verification.check` does it for persons."""
+        if union_closed(models, persons=True):
+            return exact
+        twins = {name: self._twins(name) for name in qi}
+        if not any(twins.values()):
+            return exact
+        by = ", ".join(_read_as(self.place[name], twins[name]) for name in qi)
+        merged = self._checked(by, columns, (), models, passes)
+        pairs = zip(exact.checks, merged.checks, strict=True)
+        return replace(exact, checks=tuple(weaker(*both) for both in pairs))
+
+    def _twins(self, name: str) -> dict[str | None, str | None]:
+        """Texts of a released column that a reader takes for another one, and for which."""
+        column = self.place[name]
+        query = f"SELECT DISTINCT CAST({column} AS VARCHAR) AS t FROM {self.relation} ORDER BY t"
+        texts = table_of(self.con.sql(query)).column("t").to_pylist()
+        first: dict[str, str | None] = {}
+        for text in texts:
+            first.setdefault(UNKNOWN if text is None else fold(text), text)
+        read_as = {text: first[UNKNOWN if text is None else fold(text)] for text in texts}
+        return {text: other for text, other in read_as.items() if text != other}
+
+    def _people_known(self) -> int | None:
+        """Records whose person is known."""
+        if self.people is None:
+            return None
+        return int(pa.parquet.read_metadata(self.people).num_rows)
+
     def _classes(
-        self, qi: Sequence[str], columns: Sequence[Column], bare: Sequence[str], some: str
+        self, by: str, columns: Sequence[Column], bare: Sequence[str], some: str
     ) -> Iterator[pa.RecordBatch]:
         lists = [
-            f"list(coalesce(enum_code(CAST({self.place[column.name]} AS VARCHAR)::texts{number})"
-            f"::INTEGER, {len(column.codes) - 1})) AS h{number}"
+            self._list(
+                f"coalesce(enum_code(CAST({self.place[column.name]} AS VARCHAR)::texts{number})"
+                f"::INTEGER, {len(column.codes) - 1})"
+            )
+            + f" AS h{number}"
             for number, column in enumerate(columns)
         ]
+        if self.people is not None:
+            lists.append("list(person) AS p")
         ones = [
             ONE_VALUE.format(self.place[name]) + f" AS o{number}"
             for number, name in enumerate(bare)
         ]
-        what = ", ".join(["count(*) AS n", *lists, *ones])
-        query = f"SELECT {what} FROM {self.relation} {some} GROUP BY {self._listed(qi)}"
+        what = ", ".join(["count(*) AS n", *ones, *lists])
+        query = f"SELECT {what} FROM {self._counted} {some} GROUP BY {by}"
         yield from _batches(self.con.sql(query), CLASSES)
+
+    def _list(self, code: str) -> str:
+        """The codes of a class; with whose they are, each beside its own."""
+        if self.people is None:
+            return f"list({code})"
+        return f"list({code}::BIGINT * {PERSONS} + person)"
+
+    @property
+    def _counted(self) -> str:
+        """The records, and whose they are: both files in their order."""
+        if self.people is None:
+            return self.relation
+        people = _text(glob.escape(str(self.people)))
+        return f"{self.relation} POSITIONAL JOIN read_parquet({people}) AS p(person)"
 
     def _column(self, number: int, name: str) -> Column:
         """Texts of a sensitive column, numbered by DuckDB, and what they count as."""
@@ -162,12 +238,28 @@ class Written:
         listed = ", ".join(_text(text) for text in there)
         self.con.execute(f"CREATE OR REPLACE TYPE texts{number} AS ENUM ({listed})")
         own = counted.codes if null else np.append(counted.codes, 0).astype(np.int32)
+        if self.people is not None:
+            total = self._persons_of(f"texts{number}", column, own, counted.like.domain)
+            counted = counted._replace(like=replace(counted.like, table=total))
         return counted._replace(codes=own)
+
+    def _persons_of(
+        self, texts: str, column: str, codes: NDArray[np.int32], size: int
+    ) -> NDArray[np.int64]:
+        """How many persons of the whole file have each code."""
+        of_text = f"[{', '.join(map(str, codes.tolist()))}]"
+        text = f"coalesce(enum_code(CAST({column} AS VARCHAR)::{texts})::INTEGER, {len(codes) - 1})"
+        code = f"list_extract({of_text}, {text} + 1)"
+        query = f"SELECT {code} AS c, count(DISTINCT person) AS n FROM {self._counted} GROUP BY c"
+        found = table_of(self.con.sql(query))
+        total = np.zeros(size, dtype=np.int64)
+        total[np.asarray(found.column("c"))] = np.asarray(found.column("n"))
+        return total
 
     def _note(self, batch: pa.RecordBatch, bare: Sequence[str]) -> None:
         """Count records in classes with one value of a column that no model is about."""
         sizes = np.asarray(batch.column(0)).astype(np.int64)
-        for place, name in enumerate(bare, start=1):
+        for place, name in enumerate(bare, start=1):  # they come before all lists
             one = np.asarray(batch.column(place).fill_null(False))
             self.known[name] += int(sizes[one].sum())
 
@@ -192,24 +284,48 @@ class Written:
 
 
 def part_checked(
-    batch: pa.RecordBatch, columns: Sequence[Column], models: Sequence[Model]
+    batch: pa.RecordBatch, columns: Sequence[Column], models: Sequence[Model], persons: bool = False
 ) -> Verification:
-    """Models on some of the classes: their sizes, and a list of numbers of texts each column."""
+    """Models on some of the classes: their sizes, and a list of numbers of texts each column.
+
+    With `persons` each number has whose it is beside it, and a last list has that alone.
+    """
     sizes = np.asarray(batch.column(0)).astype(np.int64)
     ids = np.repeat(np.arange(len(sizes)), sizes)
+    first = batch.num_columns - len(columns) - persons
+    known = known_sizes(sizes)
+    if persons:
+        people = np.asarray(batch.column(batch.num_columns - 1).flatten())
+        known = sizes_only(ids, person=people)
     found = {}
-    for place, column in enumerate(columns, start=1):
+    for place, column in enumerate(columns, start=first):
         texts = np.asarray(batch.column(place).flatten())
+        person = None
+        if persons:
+            texts, person = np.divmod(texts, PERSONS)
         counted = histograms(
             ids,
             column.codes[texts],
             column.like.domain,
+            person=person,
             ordered=column.like.ordered,
             numbers=column.like.numbers,
             exempt=column.like.exempt,
         )
         found[column.name] = replace(counted, table=column.like.table)
-    return Verification(tuple(check_classes(models, known_sizes(sizes), found)), sizes)
+    return Verification(tuple(check_classes(models, known, found)), sizes)
+
+
+def _read_as(column: str, twins: dict[str | None, str | None]) -> str:
+    """A column with texts that read alike as one of them."""
+    cell = f"CAST({column} AS VARCHAR)"
+    cases = " ".join(
+        f"WHEN {cell} IS NULL THEN {_text(other or '')}"
+        if text is None
+        else f"WHEN {cell} = {_text(text)} THEN {'NULL' if other is None else _text(other)}"
+        for text, other in twins.items()
+    )
+    return f"CASE {cases} ELSE {cell} END" if twins else column
 
 
 def _relation(

@@ -13,6 +13,7 @@ from operator import add
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from shoal.bounds import Bound
@@ -23,10 +24,13 @@ from shoal.engines.duckdb.check import Written
 from shoal.engines.duckdb.dealing import Part, dealt_out
 from shoal.engines.duckdb.exposing import Sample, told_before
 from shoal.engines.duckdb.failing import told
+from shoal.engines.duckdb.persons import homes_counted, persons_counted
 from shoal.engines.duckdb.publishing import (
+    PEOPLE,
     Before,
     Classes,
     PublishedRange,
+    people_in,
     published_range,
     write_file,
 )
@@ -95,6 +99,8 @@ class Draft(NamedTuple):
     line: int
     """Bytes of its longest line at most, if it is CSV."""
     grouped: Grouped
+    people: Path | None
+    """Whose each of its records is, where persons are declared."""
 
 
 class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
@@ -145,7 +151,8 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         """Ask about the columns, then read all records once."""
         names = source.batches.names
         complete, rest = settled(names, policy), left_over(names, policy)
-        left_out = {*complete.identifier, *(rest if policy.rest == "drop" else ())}
+        dropped = rest if policy.rest == "drop" else ()
+        left_out = {*complete.identifier, *dropped, complete.person}
         published = [name for name in names if name not in left_out]
         if not complete.qi:
             raise PolicyError("qi: expected at least one quasi-identifier; got none")
@@ -165,7 +172,15 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         self.source = source
         assert source.stage is not None
         sketched = source.stage.records > (self.plan.method.by_range or 0)
-        return coded(source.stage, policy, self.workers, sketched, self.report)
+        table = coded(source.stage, policy, self.workers, sketched, self.report)
+        if source.stage.person is None:
+            return table
+        return persons_counted(table, self.room.spill, self._waiting)
+
+    @property
+    def _waiting(self) -> int:
+        """Bytes of dealt-out records that may wait in memory."""
+        return min(ROOM, self.budget // 32)
 
     def coarsen(self, table: Coded, plan: Plan) -> tuple[Coded, Plan]:
         """Levels are given."""
@@ -186,10 +201,10 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         """Deal the records out to ranges; group and recode each."""
         plan = decision.plan
         ranges = self._ranges(table, plan)
-        room = min(ROOM, self.budget // 32)
-        dealt = dealt_out(table, ranges, self.room.spill, room, plan.seed, self.report)
+        spill, waiting = self.room.spill, self._waiting
+        dealt = dealt_out(table, ranges, spill, waiting, plan.seed, self.report)
         parts = 1 if ranges is None else len(ranges.sizes)
-        classes, rows = Classes(), list[tuple[Pieces, int]]()
+        classes, rows, persons = Classes(), list[tuple[Pieces, int]](), np.int32(0)
         losses, before, done = list[LossSums](), list[Before](), 0
         facts: dict[str, Any] = {}
         proof = ""
@@ -201,6 +216,9 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
             pieces = Pieces(self.room.spill.file(f"rows-{number}.arrow"))
             kind = smallest_type(len(part.sizes))
             numbers = pa.table({"class": part.class_of.astype(kind)})
+            if part.person is not None:
+                numbers = numbers.append_column("person", pa.array(part.person + persons))
+                persons += np.int32(part.person.max() + 1)  # nobody is in two ranges
             for name in part.rest.column_names:
                 numbers = numbers.append_column(f"={name}", part.rest.column(name))
             pieces.append(*numbers.combine_chunks().to_batches())
@@ -225,15 +243,20 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         values = sum(column.size for column in book.sensitive)
         borders = Borders(course, table.sketch, table.records, size, values)
         counts = BucketCounts(borders.buckets, book, plan.models)
+        persons = table.stage.person is not None
         done = 0
         with open(spill.file("buckets"), "wb", opener=private) as file:
             for bucket, sensitive in table.scan(
                 lambda batch: (borders.of(table.codes(batch)), table.sensitive_codes(batch))
             ):
-                counts.add(bucket, sensitive)
+                if not persons:
+                    counts.add(bucket, sensitive)
                 bucket.tofile(file)
                 done += len(bucket)
                 self.report("ranges", done, 2 * table.records)
+        if persons:
+            lie = np.memmap(spill.file("buckets"), np.uint16, "r")
+            homes_counted(table, lie, counts, spill, self._waiting, plan.seed)
         ranges = Ranges.of(borders, counts, size)
         self._check_room(ranges, table, plan)
         return ranges
@@ -253,7 +276,7 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         self, table: Coded, plan: Plan, ranges: Ranges | None, part: Part
     ) -> tuple[PublishedRange, dict[str, Any], str]:
         """Group and recode one range."""
-        encoded = table.table(part.codes, part.rest)
+        encoded = table.table(part.codes, part.rest, part.words)
         if ranges is None:
             outcome = grouped_whole(encoded, plan, self.report)
         else:
@@ -274,7 +297,8 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         digest, qi, names, sample, line = write_file(
             table, groups.rows, groups.classes, target, self.room.spill, self.report
         )
-        return Draft(path, digest, qi, names, sample, line, groups)
+        people = None if table.stage.person is None else self.room.spill.file(PEOPLE)
+        return Draft(path, digest, qi, names, sample, line, groups, people)
 
     @told
     def verify(self, draft: Draft, plan: Plan) -> Verification:
@@ -284,7 +308,7 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         policy, records = plan.policy, self.source.stage.records
         with self.room.connect() as con:
             form = (self.source.batches.delimiter, draft.line)
-            written = Written(con, draft.path, draft.names, policy, *form)
+            written = Written(con, draft.path, draft.names, policy, *form, people=draft.people)
             found = written.check(draft.qi, plan.models, records, self.room.memory)
             self.exposed = tuple(written.exposed(draft.qi, draft.sample, records))
             self.unprotected = tuple(written.unprotected(records))
@@ -340,7 +364,7 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
             exposed_in_input=decision.exposed,
             cautions=decision.cautions,
             not_worked_out=(
-                *(["disclosure"] if policy.sensitive else []),
+                *(["disclosure"] if policy.sensitive and policy.person is None else []),
                 *(["bound"] if plan.proves else []),
             ),
             risk_before={
@@ -358,6 +382,8 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
             file=draft.path,
             room=self.room,
             line=draft.line,
+            people=draft.people,
+            persons=None if draft.people is None else people_in(draft.people),
         )  # fmt: skip
 
 

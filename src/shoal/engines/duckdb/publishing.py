@@ -7,6 +7,7 @@ out to stretches of ranks, and every stretch is sorted and written by itself.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 from numpy.typing import NDArray
 
 from shoal.encoding.classes import class_ids, class_sizes, first_of_each
@@ -23,7 +25,7 @@ from shoal.encoding.row_order import ranks_of_column, sorted_rows
 from shoal.encoding.spreadsheet import disarm, disarmed_names
 from shoal.encoding.table import EncodedTable
 from shoal.engines.duckdb.exposing import Sample
-from shoal.engines.duckdb.spill import Scattered, Spill
+from shoal.engines.duckdb.spill import Scattered, Spill, private
 from shoal.engines.duckdb.staging import Coded
 from shoal.engines.ranges.grouping import flow
 from shoal.errors import PolicyError
@@ -33,8 +35,12 @@ from shoal.metrics.loss import LossSums, sums_of
 from shoal.policy import Policy
 from shoal.progress import Report
 
-__all__ = ["Before", "Classes", "Layout", "PublishedRange", "published_range", "write_file"]
+__all__ = [
+    "PEOPLE", "Before", "Classes", "Layout", "PublishedRange", "people_in", "published_range",
+    "write_file",
+]  # fmt: skip
 
+PEOPLE = "people.parquet"
 STRETCH = 1 << 17
 """Records that are sorted at once."""
 ROOM = 16_000_000
@@ -76,6 +82,8 @@ class PublishedRange(NamedTuple):
     """What else is published of each record."""
     loss: LossSums
     before: Before
+    person: NDArray[np.int32] | None = None
+    """Whose each record is, where persons are declared: numbers from 0 on."""
 
 
 def published_range(
@@ -101,7 +109,7 @@ def published_range(
     sizes = np.bincount(class_of, minlength=count).astype(np.int64)
     loss = sums_of(table, recoding, sizes, [column.starred() for column in recoded])
     before = before or Before.of(table, policy.k or 2)
-    return PublishedRange(columns, sizes, class_of, rest, loss, before)
+    return PublishedRange(columns, sizes, class_of, rest, loss, before, table.person)
 
 
 class Classes:
@@ -196,21 +204,47 @@ def write_file(
     scattered.flush()
     layout = Layout(coded, published)
     writer = Writer(target[0], target[0], target[1])
+    people = People(spill) if coded.stage.person is not None else None
     sample = Sample(coded.records)
     try:
         done = 0
-        for table in flow(
+        for table, persons in flow(
             lambda part: layout.table(scattered.take(part)), range(len(first)), coded.workers
         ):
             writer.write(table)
+            if people is not None:
+                people.write(persons)
             if layout.policy.plain:
                 sample.add(layout.named(table))
             done += table.num_rows
             report("write", done, coded.records)
+        if people is not None:
+            people.close()
         return writer.close(), layout.qi, layout.names, sample, writer.longest
     except BaseException:
         writer.abandon()
         raise
+
+
+class People:
+    """Whose each record of the release is: a file beside it in our folder, never published."""
+
+    def __init__(self, spill: Spill) -> None:
+        path = spill.file(PEOPLE)
+        os.close(private(str(path), os.O_CREAT | os.O_WRONLY))
+        self.writer = pa.parquet.ParquetWriter(path, pa.schema({"person": pa.int32()}))
+
+    def write(self, persons: pa.Array) -> None:
+        self.writer.write_table(pa.table({"person": persons}))
+
+    def close(self) -> None:
+        self.writer.close()
+
+
+def people_in(path: Path) -> NDArray[np.int32]:
+    """Whose each record is."""
+    people = pa.parquet.read_table(path).column(0).combine_chunks()
+    return np.asarray(people, dtype=np.int32)
 
 
 class Layout:
@@ -232,8 +266,8 @@ class Layout:
                     )
                 self.names.append(form)
 
-    def table(self, batches: list[pa.RecordBatch]) -> pa.Table:
-        """Some ranks with all their records, sorted."""
+    def table(self, batches: list[pa.RecordBatch]) -> tuple[pa.Table, pa.Array | None]:
+        """Some ranks with all their records, sorted; and whose these are, where that is known."""
         rows = pa.Table.from_batches(batches).combine_chunks()
         rank = np.asarray(rows.column("class").combine_chunks()).astype(np.int64)
         others = dict(self._others(rows))
@@ -248,7 +282,9 @@ class Layout:
             for name in self.names
         }
         table = pa.table(columns)
-        return disarmed_names(disarm(table)) if self.policy.csv_safe else table
+        known = "person" in rows.column_names
+        persons = rows.column("person").combine_chunks().take(place) if known else None
+        return disarmed_names(disarm(table)) if self.policy.csv_safe else table, persons
 
     def named(self, table: pa.Table) -> pa.Table:
         """A table as it is written, under the names that the policy knows."""

@@ -7,7 +7,7 @@ the staged records again, as codes, as often as they are needed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from shoal.encoding.codebook import Attribute, Codebook, SensitiveAttribute
 from shoal.encoding.cooccurrence import arranged_by, worth_arranging
 from shoal.encoding.encode import attribute_of, sensitive_of
-from shoal.encoding.marks import marks_of
+from shoal.encoding.marks import marks_of, words_of_persons
 from shoal.encoding.sketch import Sketch
 from shoal.encoding.table import Codes, EncodedTable, stacked
 from shoal.engines.duckdb.profile import Growing
 from shoal.engines.duckdb.spill import Pieces, Spill, smallest_type
 from shoal.engines.ranges.grouping import flow
+from shoal.engines.ranges.persons import PersonCounts, numbered, staged_words, words_in
 from shoal.errors import InputError, ShoalError
 from shoal.io.batches import Batches
 from shoal.policy import Policy
@@ -45,6 +46,8 @@ class Staged(NamedTuple):
     records: int
     files: tuple[tuple[str, int], ...]
     """What was read, and how many records came before it."""
+    person: str | None = None
+    """The staged column that says whose record it is (`shoal.engines.ranges.persons`)."""
 
 
 def staged(
@@ -57,7 +60,8 @@ def staged(
     plain = tuple(name for name in columns if name not in values)
     pieces, records, files = Pieces(spill.file("staged.arrow")), 0, list[tuple[str, int]]()
     types: dict[str, pa.DataType] = {}
-    for file, table in source.read(columns):
+    person = policy.person
+    for file, table in source.read([*columns, *([person] if person else [])]):
         if not files or files[-1][0] != file:
             files.append((file, records))
         arrays = {}
@@ -69,12 +73,15 @@ def staged(
             known = types.setdefault(name, arrays[name].type)
             if known != arrays[name].type:
                 raise InputError(f"{file}: column {name!r} is of another type than before")
+        if person is not None:
+            words = words_of_persons(table.column(person), policy.missing)
+            arrays[person] = staged_words(words)
         pieces.append(pa.RecordBatch.from_pydict(arrays))
         records += table.num_rows
         report("read", records, max(records, about))
     if not records:
         raise InputError("the table is empty: it has a header and no records")
-    return Staged(tuple(columns), values, plain, types, pieces, records, tuple(files))
+    return Staged(tuple(columns), values, plain, types, pieces, records, tuple(files), person)
 
 
 def _decoded(column: pa.ChunkedArray) -> pa.Array:
@@ -108,6 +115,11 @@ class Coded:
         """Codes of their sensitive values."""
         return _codes(batch, self.policy.sensitive, self.code_of_number)
 
+    def counting_persons(self, counts: PersonCounts) -> Coded:
+        """The same, with sensitive values counted once a person."""
+        persons, of_values = counts.persons, tuple(counts.columns)
+        return replace(self, book=replace(self.book, persons=persons, sensitive_counts=of_values))
+
     def scan(self, work: Callable[[pa.RecordBatch], Any]) -> Iterator[Any]:
         """What a function gives of all staged batches, in their order, on threads."""
         return flow(work, self.stage.pieces.read(), self.workers)
@@ -126,8 +138,15 @@ class Coded:
         nothing = np.zeros((0, codes.shape[1]), dtype=np.int32)
         return EncodedTable(self.book.qi, codes, (), nothing)
 
-    def table(self, codes: Codes, rest: pa.Table) -> EncodedTable:
-        """Some records as methods see them: their codes, and their other columns."""
+    def words(self, batch: pa.RecordBatch) -> NDArray[np.uint64] | None:
+        """What says whose each staged record is; None where no persons are declared."""
+        person = self.stage.person
+        return None if person is None else words_in(batch.column(person))
+
+    def table(
+        self, codes: Codes, rest: pa.Table, words: NDArray[np.uint64] | None = None
+    ) -> EncodedTable:
+        """Some records as methods see them: codes, other columns, and whose they are."""
         sensitive = stacked(
             (
                 self.code_of_number[name][np.asarray(rest.column(name).combine_chunks())]
@@ -143,10 +162,13 @@ class Coded:
                 told[name] = self.sensitive_column(name, numbers)
             elif name in self.stage.plain:
                 told[name] = rest.column(name)
-        marks = marks_of(pa.table(told), self.policy, self.spelt) if told else None
+        person = None if words is None else numbered(words)
+        first = None if words is None else words[0]
+        known = told or first is not None
+        marks = marks_of(pa.table(told), self.policy, self.spelt, first) if known else None
         book = self.book
         return EncodedTable(
-            book.qi, codes, book.sensitive, sensitive, None, marks, book.sensitive_counts
+            book.qi, codes, book.sensitive, sensitive, person, marks, book.sensitive_counts
         )
 
 

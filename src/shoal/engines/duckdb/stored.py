@@ -86,6 +86,8 @@ class StoredRelease(Release):
     room: Room | None = None
     line: int = 0
     """Bytes of its longest line at most, if it is CSV."""
+    people: Path | None = None
+    """Whose each of its records is, where persons are declared."""
 
     @property
     def stored(self) -> TableInFile:
@@ -105,7 +107,8 @@ class StoredRelease(Release):
         assert self.room is not None
         with self.room.connect() as con:
             names = self.stored.column_names
-            written = Written(con, path, names, self.policy, self.delimiter, self.line)
+            form = (self.delimiter, self.line)
+            written = Written(con, path, names, self.policy, *form, people=self.people)
             records = self.verification.records
             return written.check(self.qi, self.models, records, self.room.memory)
 

@@ -86,23 +86,43 @@ class BucketCounts:
         self.book = book
         self.models = tuple(models)
         self.sizes = np.zeros(buckets, dtype=np.int64)
+        """Records."""
+        self.persons = np.zeros(buckets, dtype=np.int64) if book.persons is not None else None
+        """Persons, where they are declared: models count them then, and `columns` do."""
         looked_at = book.sensitive if needs_sensitive(models) else ()
         self.columns = [np.zeros((buckets, column.size), dtype=np.int64) for column in looked_at]
 
-    def add(self, bucket: NDArray[np.uint16], sensitive_codes: Codes) -> None:
-        """Count records in."""
+    @property
+    def units(self) -> NDArray[np.int64]:
+        """What models count, of each bucket."""
+        return self.sizes if self.persons is None else self.persons
+
+    def add(
+        self, bucket: NDArray[np.uint16], sensitive_codes: Codes, person: Codes | None = None
+    ) -> None:
+        """Count records in. Those of a person all come at once, and in one bucket."""
         self.sizes += np.bincount(bucket, minlength=len(self.sizes))
         wide = bucket.astype(np.int64)
+        once: slice | NDArray[np.int64] = slice(None)
+        if self.persons is not None and person is not None:
+            first = np.unique(person, return_index=True)[1]
+            self.persons += np.bincount(bucket[first], minlength=len(self.persons))
         for counts, codes in zip(self.columns, sensitive_codes, strict=False):
-            np.add.at(counts.reshape(-1), wide * counts.shape[1] + codes, 1)
+            if person is not None:  # everybody counts once with every value
+                pairs = person.astype(np.int64) * counts.shape[1] + codes
+                once = np.unique(pairs, return_index=True)[1]
+            np.add.at(counts.reshape(-1), wide[once] * counts.shape[1] + codes[once], 1)
 
-    def holds(self, records: int, counts: Sequence[NDArray[np.int64]]) -> bool:
-        """Whether these records, as one class, satisfy every model."""
-        if not records:
+    def holds(self, units: int, counts: Sequence[NDArray[np.int64]]) -> bool:
+        """Whether so many records, or persons, satisfy every model as one class."""
+        if not units:
             return False
         totals = self.book.sensitive_counts
         rest = tuple(counts) if self.columns else totals
-        part = replace(self.book, records=records, sensitive_counts=rest, of_table=totals)
+        people = None if self.persons is None else units
+        part = replace(
+            self.book, records=units, persons=people, sensitive_counts=rest, of_table=totals
+        )
         columns = whole_histograms(part) if self.columns else ()
         return bool(satisfied(self.models, whole_sizes(part), columns).all())
 
@@ -131,18 +151,20 @@ def first_buckets(counts: BucketCounts, size: int) -> NDArray[np.int64]:
     """The first bucket of every range: near `size` records each, all of them feasible."""
     sizes, size = counts.sizes, _even(counts, size)
     firsts, ranges = [0], []
-    have, values = 0, [np.zeros(c.shape[1], dtype=np.int64) for c in counts.columns]
-    for bucket, more in enumerate(sizes.tolist()):
-        if have + more / 2 >= size and counts.holds(have, values):
-            ranges.append((have, [v.copy() for v in values]))
+    have, units = 0, 0
+    values = [np.zeros(c.shape[1], dtype=np.int64) for c in counts.columns]
+    for bucket, (more, counted) in enumerate(zip(sizes.tolist(), counts.units, strict=True)):
+        if have + more / 2 >= size and counts.holds(units, values):
+            ranges.append((have, units, [v.copy() for v in values]))
             firsts.append(bucket)
-            have, values = 0, [np.zeros_like(v) for v in values]
-        have += more
+            have, units, values = 0, 0, [np.zeros_like(v) for v in values]
+        have, units = have + more, units + int(counted)
         for known, column in zip(values, counts.columns, strict=True):
             known += column[bucket]
     # A short last range, or one that fails, joins the one before it.
-    while ranges and (have < size // 2 or not counts.holds(have, values)):
-        before, others = ranges.pop()
+    while ranges and (have < size // 2 or not counts.holds(units, values)):
+        before, persons, others = ranges.pop()
         firsts.pop()
-        have, values = have + before, [a + b for a, b in zip(values, others, strict=True)]
+        have, units = have + before, units + persons
+        values = [a + b for a, b in zip(values, others, strict=True)]
     return np.array(firsts, dtype=np.int64)

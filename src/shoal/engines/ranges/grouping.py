@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.encoding.table import EncodedTable, Partition, Recoding
-from shoal.engines.memory.canonical import canonical
+from shoal.engines.memory.canonical import Canonical, canonical
 from shoal.engines.memory.outliers import Kept
-from shoal.engines.memory.partition import partition_eligible
+from shoal.engines.memory.partition import partition_eligible, recode_merging_equal_texts
+from shoal.engines.memory.repair import breakable, mended
 from shoal.engines.ranges.cutting import (
     Borders,
     BucketCounts,
@@ -23,6 +24,7 @@ from shoal.engines.ranges.cutting import (
     first_buckets,
 )
 from shoal.engines.ranges.lending import Lent, cap_of, lent_between, loans_of
+from shoal.engines.ranges.persons import home_of
 from shoal.kernels.threads import stopping
 from shoal.methods.base import Outcome
 from shoal.methods.curve import Course
@@ -107,14 +109,27 @@ def group_range(table: EncodedTable, plan: Plan, course: Course, whole: int) -> 
     """
     ordered = canonical(table, plan.seed)
     outcome = partition_eligible(ordered.table, plan, part_of=(whole, course))
-    return ordered.back(Kept(ordered.table, outcome)).outcome
+    return _published_apart(ordered, outcome, plan)
 
 
 def grouped_whole(table: EncodedTable, plan: Plan, report: Report = silent) -> Outcome:
     """Groups of a table that is one range: as in memory."""
     ordered = canonical(table, plan.seed)
     outcome = partition_eligible(ordered.table, plan, report)
-    return ordered.back(Kept(ordered.table, outcome)).outcome
+    return _published_apart(ordered, outcome, plan)
+
+
+def _published_apart(ordered: Canonical, outcome: Outcome, plan: Plan) -> Outcome:
+    """Groups in terms of the source's records; where a union could break a model, mended.
+
+    That is so where persons are counted, who can be in both of two groups published alike.
+    """
+    kept = Kept(ordered.table, outcome)
+    if breakable(ordered.table, plan):
+        kept = mended(kept, plan)
+        whole, _ = recode_merging_equal_texts(kept.table, plan.models, kept.outcome.recoding)
+        kept = kept._replace(outcome=replace(kept.outcome, recoding=whole))
+    return ordered.back(kept).outcome
 
 
 def grouped_by_ranges(
@@ -126,8 +141,10 @@ def grouped_by_ranges(
     values = sum(column.size for column in table.sensitive)
     borders = Borders(course, sketch, table.n, size, values)
     bucket = borders.of(table.codes)
+    if table.person is not None and table.marks is not None:
+        bucket = home_of(table.person, table.marks[0], bucket, plan.seed)
     counts = BucketCounts(borders.buckets, book, plan.models)
-    counts.add(bucket, table.sensitive_codes)
+    counts.add(bucket, table.sensitive_codes, table.person)
     ranges = Ranges.of(borders, counts, size)
     rows = Partition.from_group_ids(ranges.placed(table, bucket, plan.seed))
 

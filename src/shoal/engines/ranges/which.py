@@ -33,8 +33,8 @@ def wants_the_whole(plan: Plan) -> str | None:
     if method.by_range is None:
         able = ", ".join(methods_where(lambda method: method.by_range is not None))
         return f"method {method.name} looks at all records at once; {able} do not"
-    if policy.person is not None:
-        return "somebody's records can lie anywhere, and persons are counted over all of them"
+    if policy.person_as is not None:
+        return "pseudonyms are drawn for all persons at once; leave out person_as"
     if plan.readers:
         return "groups for several readers are found on all records at once"
     if beyond := whole_table_only(plan.models):

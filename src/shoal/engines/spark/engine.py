@@ -100,6 +100,8 @@ class SparkEngine(Engine[Source, Coded, Grouped, Draft]):
         policy = plan.policy
         if policy.memory is not None:
             return "memory is a matter of its executors (spark.executor.memory); leave out memory"
+        if policy.person is not None:
+            return "persons are counted by memory and DuckDB only; choose engine = duckdb"
         if policy.weight_column is not None:
             return "weights are totalled over all records; leave them out, or drop the column"
         if is_folder(target):

@@ -128,7 +128,7 @@ class WriteParts(OnRows):
             own.clear()
             records = pa.concat_tables(tables).combine_chunks()
             layout = Layout(self.table, published)
-            released = layout.table(records.to_batches())
+            released, _ = layout.table(records.to_batches())
             name = part_name(number, self.ending)
             digest, longest = _whole(self.folder, name, [released], self.delimiter)
             sample = None
