@@ -29,6 +29,15 @@ class Server(NamedTuple):
     def url(self, rest: str = "", user: str = USER, password: str = PASSWORD) -> str:
         return f"postgresql://{user}:{password}@127.0.0.1:{self.port}/postgres{rest}"
 
+    def psql(self, script: str, *words: str) -> subprocess.CompletedProcess[str]:
+        """What PostgreSQL's own client makes of a script."""
+        settings = {"PGPASSWORD": PASSWORD, "PGHOST": "127.0.0.1", "PGPORT": str(self.port)}
+        words = ("-X", "-q", "-v", "ON_ERROR_STOP=1", "-U", USER, "-d", "postgres", *words)
+        return subprocess.run(
+            _command("psql", *words), input=script, env={**os.environ, **settings},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
     def kill(self) -> None:
         """Every process of it at once, as when the power goes."""
         parent = int((self.data / "postmaster.pid").read_text().split()[0])

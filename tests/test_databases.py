@@ -627,3 +627,63 @@ def test_a_second_table_is_found_in_the_database(url, people, here):
     release.write(url("release"))
     drawn = shoal.expand(url("release"), "samples", samples=1, seed=1)
     assert sorted(drawn["occupation"].to_pylist()) == sorted(people["occupation"].to_pylist())
+
+
+def test_releases_of_a_database_are_joined_as_files_are(url, people, here):
+    sets = {"one": ["age", "gender"], "two": ["age", "education"]}
+    for name, qi in sets.items():
+        made = shoal.anonymize(people, qi=qi, k=3, rest="drop", keep_order=True, seed=1,
+                               method="hilbert")  # fmt: skip
+        made.write(url(name))
+        made.write(f"{name}.csv")
+    told = [run("join-check", a, b, "-k", "400", "--json") for a, b in (
+        (url("one"), url("two")), ("one.csv", "two.csv"))]  # fmt: skip
+    found = [json.loads(one.out) for one in told]
+    assert [one.code for one in told] == [1, 1]
+    for one in found:
+        one.pop("releases")
+    assert found[0] == found[1]
+    assert PASSWORD not in told[0].out + told[0].err
+    assert run("join-check", url("one"), url("none")).code == 2
+
+
+def test_a_series_of_a_database_is_checked_as_files_are(url, people, here):
+    for name in ("one", "two"):
+        for place in (url(name), f"{name}.csv"):
+            shoal.anonymize(people, qi=["age", "gender"], sensitive="occupation", rest="drop", k=4,
+                            seed=1, method="hilbert").write(place)  # fmt: skip
+    told = [run("series-check", a, b, "-k", "4", "--json") for a, b in (
+        (url("one"), url("two")), ("one.csv", "two.csv"))]  # fmt: skip
+    assert told[0].code == told[1].code, told
+    found = [json.loads(one.out) for one in told]
+    for one in found:
+        one.pop("releases")
+    assert found[0] == found[1]
+
+
+def test_what_is_a_file_says_why(url, here):
+    for words in (["sign", url("t"), "--key", "k.pem"], ["studio", url("t")],
+                  ["report", "r.csv", "--original", url("t")]):  # fmt: skip
+        told = run(*words)
+        assert told.code == 2
+        assert "expected a file, not a database: " in told.err
+        assert PASSWORD not in told.err
+        assert len(told.err.splitlines()) == 1
+
+
+def test_a_release_goes_through_a_pipe_into_psql(server, people, here):
+    """As the documentation has it; the password is PostgreSQL's own affair."""
+    clear(server.url("?table=x"))
+    put(server.url("?table=people"), people)
+    execute(server.url("?table=x"), "CREATE TABLE released (age text, gender text)")
+    made = subprocess.run(
+        [sys.executable, "-m", "shoal", "anonymize", server.url("?table=people"), "-o", "-",
+         "--qi", "age,gender", "--rest", "drop", "-k", "5", "--method", "hilbert", "--seed", "1"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    copied = server.psql(made.stdout, "-c", "\\copy released FROM STDIN CSV HEADER")
+    assert copied.returncode == 0, copied.stderr
+    found = read_database(address_of(server.url("?table=released")))
+    again = shoal.anonymize(people, qi=["age", "gender"], rest="drop", k=5, seed=1,
+                            method="hilbert")  # fmt: skip
+    assert cells(found) == cells(decoded(again.table))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -126,6 +127,26 @@ def test_inspection_and_policy_take_and_hand_on_both(here):
     assert done.code == 0, done.err
     kept = Policy.load("out.csv.policy.toml")
     assert (kept.delimiter, kept.decimal) == (";", ",")
+
+
+def test_comparison_and_trees_take_both(here):
+    """Nothing but the options tells how this file is to be read."""
+    lines = Path(written("in.csv", "~")).read_text("utf-8").replace("nurse", "infirmière")
+    Path("in.csv").write_bytes(lines.encode("cp1252"))
+    given = ["--delimiter", "~", "--decimal", ",", "--encoding", "cp1252"]
+    asked = ["--methods", "mondrian", "-k", "4", "--qi", "age,pay", "--queries", "20", "--json"]
+    assert run("compare", "in.csv", *asked).code == 2
+    told = run("compare", "in.csv", *asked, *given, "--seed", "1")
+    assert told.code == 0, told.err
+    plain = pa.table(
+        {"age": [20 + n % 40 for n in range(120)],
+         "pay": [1 + n % 9 + (100 + 7 * n % 900) / 1000 for n in range(120)]}
+    )  # fmt: skip
+    found = shoal.compare(plain, "mondrian", k=4, qi=["age", "pay"], queries=20, seed=1)
+    assert json.loads(told.out)["rows"][0]["gcp"] == found.rows[0].gcp
+    tree = run("hierarchy", "suggest", "in.csv", "--column", "job", *given)
+    assert tree.code == 0, tree.err
+    assert "infirmière" in tree.out
 
 
 @pytest.mark.parametrize(

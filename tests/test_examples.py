@@ -6,12 +6,14 @@ import ast
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import duckdb
 import jinja2
+import pyarrow as pa
 import pytest
 
 import shoal
@@ -110,6 +112,44 @@ def test_dbt_tests_find_what_the_printed_check_finds(k):
         assert found == {row[0] for row in printed}
         l_test = dbt("distinct_l", model="t", column_name="s", l=2, quasi_identifiers=["q"])
         assert [row[0] for row in connection.execute(l_test).fetchall()] == ["b"]
+
+
+def patients(groups: int) -> pa.Table:
+    """Each age with so many records, of three diseases."""
+    rows = [(30 + n // 12, "8000", ["a", "b", "c"][n % 3]) for n in range(12 * groups)]
+    return pa.table(
+        dict(zip(["age", "zip", "disease"], map(list, zip(*rows, strict=True)), strict=True))
+    )
+
+
+def test_real_dbt_lets_a_release_pass_and_stops_a_table_that_is_none(tmp_path, monkeypatch):
+    """On a real DuckDB. dbt is not among what developers need: give its place by SHOAL_DBT."""
+    program = os.environ.get("SHOAL_DBT") or shutil.which("dbt")
+    if program is None:
+        pytest.skip("dbt is not there: pip install dbt-duckdb, and SHOAL_DBT=.../bin/dbt")
+    project = shutil.copytree(EXAMPLES / "dbt", tmp_path / "project")
+    monkeypatch.chdir(project)
+    quiet = {**os.environ, "DBT_SEND_ANONYMOUS_USAGE_STATS": "0", "NO_COLOR": "1"}
+
+    def build() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [program, "build", "--profiles-dir", "."], capture_output=True, text=True,
+            check=False, env={name: text for name, text in quiet.items() if name != "PYTHONPATH"},
+        )  # fmt: skip
+
+    place = "duckdb:///patients.duckdb?table=release"
+    shoal.anonymize(
+        patients(20), qi=["age", "zip"], sensitive="disease", k=10, l=3, seed=1, method="hilbert"
+    ).write(place)
+    passed = build()
+    assert passed.returncode == 0, passed.stdout
+    assert "PASS=3 WARN=0 ERROR=0" in passed.stdout
+    with duckdb.connect("patients.duckdb") as connection:
+        connection.execute("DELETE FROM release WHERE disease = 'a'")
+    stopped = build()
+    assert stopped.returncode == 1
+    assert "distinct_l_published_patients_disease" in stopped.stdout
+    assert "PASS=1 WARN=0 ERROR=2" in stopped.stdout
 
 
 def test_the_hook_stops_a_changed_release_and_a_private_record(tmp_path):

@@ -30,6 +30,7 @@ from shoal.io.write import write_table
 from shoal.methods.best.method import Best
 from shoal.methods.bsgi import BSGI
 from shoal.methods.hilbert import Hilbert
+from sql_checks import COLUMNS, assert_finds_what_breaks, rows
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -303,3 +304,9 @@ def test_a_driver_that_is_killed_leaves_nothing_published(cluster, tmp_path):
     }  # fmt: skip
     (part,) = out.iterdir()
     assert sha256(part) == by_memory(folder, tmp_path / "m.parquet", k=5, method="hilbert")
+
+
+def test_spark_runs_the_check_that_is_printed_for_it(spark):
+    schema = ", ".join(f"`{name}` string" for name in COLUMNS)
+    spark.createDataFrame(rows(), schema).createOrReplaceTempView("people")
+    assert_finds_what_breaks(lambda sql: spark.sql(sql).collect(), "spark")

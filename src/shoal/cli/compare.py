@@ -14,6 +14,7 @@ from shoal.cli.places import TABLE
 from shoal.cli.settings import (
     attribute_options,
     column_options,
+    dialect_options,
     diversity,
     effort_options,
     number,
@@ -44,6 +45,7 @@ MEASURES = ("gcp", "kl", "query", "seconds")
 @column_options
 @effort_options
 @attribute_options
+@dialect_options
 @click.option("--seed", type=int, help="Seed of everything random. [drawn]")
 @click.option(
     "--kl", type=click.Choice(["cube", "points"]), default="cube", show_default=True,

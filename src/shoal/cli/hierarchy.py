@@ -11,7 +11,7 @@ import click
 
 from shoal.cli.output import check_new_file, notice, output_options, print_json, progress_bar
 from shoal.cli.places import TABLE
-from shoal.cli.settings import policy_from
+from shoal.cli.settings import dialect_options, policy_from
 from shoal.policy import KINDS
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def hierarchy() -> None:
 @click.option("--kind", metavar="COLUMN=KIND", multiple=True, help=f"One of {', '.join(KINDS)}.")
 @click.option("--missing", metavar="TEXT", multiple=True, help="Text that means missing.")
 @click.option("--policy", "policy_file", metavar="FILE", help="Policy file; options override it.")
+@dialect_options
 @click.option("-o", "--out", type=click.Path(path_type=Path), help="ARX file to write. [stdout]")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @output_options

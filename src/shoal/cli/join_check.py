@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from shoal.cli.output import notice, output_options, print_json, progress_bar
+from shoal.cli.places import TABLE
 from shoal.cli.settings import policy_from, split_names
 from shoal.model_settings import READINGS
 from shoal.policy import KINDS
 
+if TYPE_CHECKING:
+    from shoal.io.addresses import Place
+
 
 @click.command(name="join-check", short_help="Join releases: do k and l still hold?")
-@click.argument("releases", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("releases", nargs=-1, required=True, type=TABLE)
 @click.option("--qi", metavar="A,B,C", multiple=True, help="What an adversary knows. [manifests]")
 @click.option("-k", type=int, help="At least k records for everybody. [manifests]")
 @click.option("--sensitive", metavar="A,B", multiple=True, help="Sensitive columns. [manifests]")
@@ -26,7 +29,7 @@ from shoal.policy import KINDS
 @click.option("--policy", "policy_file", metavar="FILE", help="A policy with hierarchies, orders.")
 @output_options
 def join_check(
-    releases: tuple[Path, ...],
+    releases: tuple[Place, ...],
     qi: tuple[str, ...],
     k: int | None,
     sensitive: tuple[str, ...],

@@ -16,7 +16,7 @@ import click
 if TYPE_CHECKING:
     from shoal.io.addresses import Place
 
-__all__ = ["PIPE", "RELEASE", "TABLE", "command_line", "handed_on"]
+__all__ = ["PIPE", "RELEASE", "TABLE", "OnlyFile", "command_line", "handed_on"]
 
 PIPE = "-"
 """Standard input, or output."""
@@ -44,6 +44,23 @@ class _Release(click.ParamType):  # type: ignore[type-arg]
         from shoal.io.addresses import place_of
 
         return place_of(value)
+
+
+class OnlyFile(click.ParamType):  # type: ignore[type-arg]
+    """A file; for the address of a database, why it cannot be one."""
+
+    name = "path"
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from shoal.errors import InputError
+        from shoal.io.addresses import address_of
+
+        if (address := address_of(value)) is not None:
+            raise InputError(f"{address}: expected a file, not a database: {self.why}")
+        return Path(value)
 
 
 TABLE = _Table()

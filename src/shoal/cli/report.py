@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shoal.cli.places import TABLE
+from shoal.cli.places import TABLE, OnlyFile
 
 if TYPE_CHECKING:
     from shoal.io.addresses import Place
 
 FORMATS = ("html", "pdf", "md", "json")
 IN_PART = 5
+FILES = "the record knows the table by the hash of its file; save it as a file"
 
 
 @click.command(short_help="Write a report of a release, to read and sign.")
@@ -29,7 +30,7 @@ IN_PART = 5
 @click.option(
     "--record", type=click.Path(path_type=Path), help="Private record: the custodian's report."
 )
-@click.option("--original", type=click.Path(path_type=Path), help="The table that was released.")
+@click.option("--original", type=OnlyFile(FILES), help="The table that was released.")
 @click.option("--show-small", is_flag=True, help="Show counts below the smallest class, too.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing.")
 def report(

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from shoal.cli.output import notice, output_options, print_json, progress_bar
+from shoal.cli.places import TABLE
+
+if TYPE_CHECKING:
+    from shoal.io.addresses import Place
 
 
 @click.command(name="series-check", short_help="Releases over time: do m and k still hold?")
-@click.argument("releases", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("releases", nargs=-1, required=True, type=TABLE)
 @click.option(
     "--records",
     metavar="RECORD",
@@ -23,7 +28,7 @@ from shoal.cli.output import notice, output_options, print_json, progress_bar
 @click.option("--policy", "policy_file", metavar="FILE", help="A policy with hierarchies, orders.")
 @output_options
 def series_check(
-    releases: tuple[Path, ...],
+    releases: tuple[Place, ...],
     records: tuple[Path, ...],
     m: int | None,
     k: int | None,

@@ -6,11 +6,14 @@ from pathlib import Path
 
 import click
 
+from shoal.cli.places import OnlyFile
 from shoal.errors import PolicyError
+
+NO_PLACE = "a signature is a file beside a manifest; write the release to a file and sign that"
 
 
 @click.command(short_help="Sign a release, or make keys for it.")
-@click.argument("release", type=click.Path(path_type=Path), required=False)
+@click.argument("release", type=OnlyFile(NO_PLACE), required=False)
 @click.option("--manifest", type=click.Path(path_type=Path), help="[RELEASE.manifest.json]")
 @click.option("--key", type=click.Path(path_type=Path), help="Private key, PEM.")
 @click.option(

@@ -15,14 +15,14 @@ DIALECTS = ("duckdb", "postgresql", "snowflake", "bigquery", "spark")
 @click.command(short_help="Print SQL that reads a release, or checks k and l.")
 @click.argument("release")
 @click.option("--check", metavar="k=N|l=N", multiple=True, help="Print a check of it instead.")
-@click.option("--dialect", type=click.Choice(DIALECTS), default="duckdb", show_default=True,
-              help="Whose SQL a check is written in.")  # fmt: skip
+@click.option("--dialect", type=click.Choice(DIALECTS),
+              help="Whose SQL a check is written in. [duckdb]")  # fmt: skip
 @click.option("--qi", metavar="A,B,C", multiple=True, help="Quasi-identifiers.")
 @click.option("--sensitive", metavar="A,B", multiple=True, help="Sensitive columns, for l.")
 @click.option("--kind", metavar="COLUMN=KIND", multiple=True, help=f"One of {', '.join(KINDS)}.")
 @click.option("--hierarchy", metavar="COLUMN=FILE", multiple=True, help='ARX file, or "flat".')
 @click.option("--policy", "policy_file", metavar="FILE", help="The release's policy, if at hand.")
-def sql(release: str, check: tuple[str, ...], dialect: str, **options: Any) -> None:
+def sql(release: str, check: tuple[str, ...], dialect: str | None, **options: Any) -> None:
     """Print SQL for RELEASE; it runs where there is no Shoal.
 
     \b
@@ -31,12 +31,14 @@ def sql(release: str, check: tuple[str, ...], dialect: str, **options: Any) -> N
     shoal sql patients --check k=10 --check l=3 --qi age,zip --sensitive disease
                                          classes of table `patients` that break it: no row, it holds
 
-    With --check, RELEASE is the name of a table in your database.
+    RELEASE is a file, or the address of a table in DuckDB or PostgreSQL; the script is then for
+    that system. With --check, it may be the name of any table in your database.
     """
-    from shoal.recipient.script import check_script, view_script
+    from shoal.recipient.script import check_script, table_and_dialect, view_script
 
     if check:
         asked = _levels(check)
+        release, dialect = table_and_dialect(release, dialect)
         click.echo(
             check_script(
                 release, split_names(options["qi"]) or [], asked.get("k"), asked.get("l"),

@@ -6,11 +6,14 @@ from pathlib import Path
 
 import click
 
+from shoal.cli.places import OnlyFile
 from shoal.errors import InputError, OutputError
+
+IN_A_FOLDER = "a session lies beside its table; save the table as a file of a folder of its own"
 
 
 @click.command(short_help="Do the whole job in a browser, on this machine.")
-@click.argument("file", type=click.Path(path_type=Path), required=False)
+@click.argument("file", type=OnlyFile(IN_A_FOLDER), required=False)
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port. [a free one]")
 @click.option("--no-open", is_flag=True, help="Print the address; open no browser.")
 @click.option("--keep", is_flag=True, help="Keep the session at the end; else it is deleted.")

@@ -9,18 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from shoal.errors import PolicyError
+from shoal.io.addresses import Address, address_of
 from shoal.policy import Policy
 from shoal.recipient.columns import Released
 from shoal.recipient.opening import open_release
+from shoal.recipient.script_words import DUCKDB, CellTable, Words, postgresql, quoted, text
 from shoal.recipient.spread import Asked
 from shoal.released.cells import Anything, Cell, Range, Values
 
-__all__ = ["DIALECTS", "check_script", "view_script"]
+__all__ = ["DIALECTS", "check_script", "table_and_dialect", "view_script"]
 
 DIALECTS = {"duckdb": '"', "postgresql": '"', "snowflake": '"', "bigquery": "`", "spark": "`"}
 """Systems that checks are written for, and what they put around names."""
@@ -30,28 +33,6 @@ READERS = {
     ".parquet": "read_parquet('{}')",
     ".jsonl": "read_json('{}')",
 }
-MACROS = """\
--- The share of an interval that lies from a to b, both included: weight_in(age, 30, 40).
-CREATE OR REPLACE MACRO weight_in(cell, a, b) AS CASE
-  WHEN cell.high - cell.low + cell.step > 0 THEN
-    greatest(0.0, least(cell.high, b) - greatest(cell.low, a) + cell.step)
-      / (cell.high - cell.low + cell.step)
-  WHEN cell.low IS NULL THEN 0.0
-  ELSE (cell.low BETWEEN a AND b)::INT END;
--- The share of a set or label that a value has: weight_of(sex_values, 'F').
-CREATE OR REPLACE MACRO weight_of(cell_values, one) AS
-  CASE WHEN list_contains(cell_values, one) THEN 1.0 / len(cell_values) ELSE 0.0 END;
-"""
-
-
-def quoted(name: str, mark: str = '"') -> str:
-    """A name as SQL writes it."""
-    return mark + name.replace(mark, mark * 2) + mark
-
-
-def text(value: str) -> str:
-    """A text as SQL writes it."""
-    return "'" + value.replace("'", "''") + "'"
 
 
 def view_script(
@@ -60,72 +41,111 @@ def view_script(
     policy: Policy | str | Path | None = None,
     **settings: Any,
 ) -> str:
-    """A DuckDB script that makes a view ``release`` in which intervals are numbers."""
-    opened = open_release(release, manifest, policy, None, settings, asked_by="sql")
-    released = opened.released
-    source = _source(release)
+    """A script that makes a view in which intervals are numbers: for DuckDB, where the release
+    is a file or in a DuckDB; for PostgreSQL, where it is there.
+    """
+    source, words = _source(release)
+    released = open_release(release, manifest, policy, None, settings, asked_by="sql").released
     names = [name for name in released.about.names() if released.about.generalised(name)]
     names = [name for name in names if name in released.table.column_names]
-    parts = [f"-- Made by `shoal sql`; works without Shoal. Source: {source}", MACROS]
-    columns, joins = (
-        [f"raw.* EXCLUDE ({', '.join(map(quoted, names))})"] if names else ["raw.*"],
-        [],
-    )
+    parts = [f"-- Made by `shoal sql`; works without Shoal. Source: {source.table}", source.first]
+    parts.append(words.head())
+    numbers = _numbers(released, names) if source.texts else {}
+    columns, joins = words.rest(released.table.column_names, names, numbers), []
     for number, name in enumerate(names):
-        rows, shown = _cells(released, name, f"c{number}")
-        parts.append(rows.replace("CELLS", quoted(f"cells_{name}")))
-        columns += shown
-        match = f"raw.{quoted(name)}::VARCHAR IS NOT DISTINCT FROM c{number}.cell"
-        joins.append(f"  LEFT JOIN {quoted(f'cells_{name}')} c{number} ON {match}")
+        cells = _cells(released, name, number, words)
+        parts.append(words.table(cells))
+        columns += _columns(cells, words)
+        joins.append(words.join(cells))
     listed = ",\n  ".join(columns)
-    body = "\n".join([f"CREATE OR REPLACE VIEW release AS SELECT\n  {listed}",
-                      f"FROM {source} raw", *joins])  # fmt: skip
-    return "\n".join([*parts, body + ";"]) + "\n"
+    body = "\n".join([f"CREATE OR REPLACE VIEW {words.view} AS SELECT\n  {listed}",
+                      f"FROM {source.table} raw", *joins])  # fmt: skip
+    return "\n".join([*filter(None, parts), body + ";"]) + "\n" + words.tail()
 
 
-def _source(release: Any) -> str:
+class _Source(NamedTuple):
+    """Where the view finds the release, and what must be said before."""
+
+    table: str
+    first: str = ""
+    texts: bool = False
+    """Every cell is read as a text, so that 007 stays what it is."""
+
+
+def _source(release: Any) -> tuple[_Source, Words]:
+    if (address := address_of(release)) is not None:
+        return _in_database(address)
     if not isinstance(release, str | Path):
-        return "published"
+        return _Source("published"), DUCKDB
     reader = READERS.get(Path(release).suffix.lower())
     if reader is None:
         raise PolicyError(
             f"sql: {release}: expected a file that DuckDB reads: {', '.join(READERS)}"
         )
-    return reader.format(str(release).replace("'", "''"))
+    read = reader.format(str(release).replace("'", "''"))
+    return _Source(read, texts="all_varchar" in reader), DUCKDB
 
 
-def _cells(released: Released, name: str, alias: str) -> tuple[str, list[str]]:
-    """A table of the distinct cells and what they cover, and the columns made of it."""
+def _numbers(released: Released, generalised: Sequence[str]) -> dict[str, str]:
+    """The columns of numbers that are published as they are, and their types."""
+    found = {}
+    for name in released.table.column_names:
+        if name in generalised or released.numbers(name) is None:
+            continue
+        try:
+            released.table.column(name).cast(pa.string()).unique().cast(pa.int64())
+            found[name] = "BIGINT"
+        except pa.ArrowInvalid:  # a point, or more than 64 bits
+            found[name] = "DOUBLE"
+    return found
+
+
+def _in_database(address: Address) -> tuple[_Source, Words]:
+    """The view is for the system where the release lies."""
+    if address.table is None:
+        raise PolicyError(f"sql: {address}: expected a table (?table=NAME), not a query")
+    named = _named(address)
+    if address.scheme == "postgresql":
+        return _Source(named), postgresql(address.schema, address.table)
+    if address.scheme == "duckdb":
+        attached = f"ATTACH IF NOT EXISTS {text(str(address.file))} AS stored (READ_ONLY);"
+        return _Source(f"stored.{named}", attached), DUCKDB
+    raise PolicyError(
+        f"sql: {address}: SQLite has neither lists nor functions for such views; "
+        "`shoal expand` writes plain columns: --as bounds, or midpoint"
+    )
+
+
+def _named(address: Address, mark: str = '"') -> str:
+    return ".".join(quoted(part, mark) for part in (address.schema, address.table) if part)
+
+
+def _cells(released: Released, name: str, number: int, words: Words) -> CellTable:
+    """A table of the distinct cells and what they cover."""
     codes, cells, reading = released.cells(name)
     asked = Asked(name, reading, cells, ())
     written = _written(released, name, codes)
-    if asked.domain.measured:
-        step = 1 if asked.domain.whole else 0
-        ends = [_ends(cell, asked, reading.kind) for cell in asked.cells]
-        rows = [f"({t}, {low}, {high})" for t, (low, high) in zip(written, ends, strict=True)]
-        kind = "DATE" if reading.kind == "date" else "DOUBLE"
-        low, high = (f"{alias}.{end}" for end in ("low", "high"))
-        middle = (
-            f"{low} + ({high} - {low}) / 2"
-            if kind == "DOUBLE"
-            else f"{low} + ({high} - {low}) // 2"
-        )
-        shown = [
-            f"CASE WHEN {low} IS NOT NULL THEN {{'low': {low}, 'high': {high}, 'step': {step}}} END"
-            f" AS {quoted(name)}",
-            f"{low} AS {quoted(name + '_low')}",
-            f"{high} AS {quoted(name + '_high')}",
-            f"{middle} AS {quoted(name + '_mid')}",
-        ]
-        head = f"CREATE OR REPLACE TABLE CELLS(cell VARCHAR, low {kind}, high {kind});"
-    else:
-        rows = [
-            f"({t}, {_listed(cell, asked)})" for t, cell in zip(written, asked.cells, strict=True)
-        ]
-        shown = [f"raw.{quoted(name)}", f"{alias}.covers AS {quoted(name + '_values')}"]
-        head = "CREATE OR REPLACE TABLE CELLS(cell VARCHAR, covers VARCHAR[]);"
-    values = ",\n  ".join(rows)
-    return (f"{head}\nINSERT INTO CELLS VALUES\n  {values};" if rows else head), shown
+    kind = released.table.column(name).type
+    if not asked.domain.measured:
+        values = [_listed(cell, asked, words) for cell in asked.cells]
+        return CellTable(name, number, kind, None, 0, list(zip(written, values, strict=True)))
+    ends = [_ends(cell, asked, reading.kind) for cell in asked.cells]
+    rows = [(cell, low, high) for cell, (low, high) in zip(written, ends, strict=True)]
+    step = 1 if asked.domain.whole else 0
+    return CellTable(name, number, kind, reading.kind == "date", step, rows)
+
+
+def _columns(cells: CellTable, words: Words) -> list[str]:
+    """What the view shows of a generalised column."""
+    name, alias = cells.column, cells.alias
+    if cells.dates is None:
+        return [f"raw.{quoted(name)}", f"{alias}.covers AS {quoted(name + '_values')}"]
+    return [
+        f"{words.interval(cells)} AS {quoted(name)}",
+        f"{alias}.low AS {quoted(name + '_low')}",
+        f"{alias}.high AS {quoted(name + '_high')}",
+        f"{words.middle(cells)} AS {quoted(name + '_mid')}",
+    ]
 
 
 def _written(released: Released, name: str, codes: Any) -> list[str]:
@@ -151,7 +171,7 @@ def _ends(cell: Cell, asked: Asked, kind: str) -> tuple[str, str]:
     return str(float(keys[0])), str(float(keys[1]))
 
 
-def _listed(cell: Cell, asked: Asked) -> str:
+def _listed(cell: Cell, asked: Asked, words: Words) -> str:
     """The values that a cell covers, as a list; all of them for a star."""
     if isinstance(cell, Values):
         members = [value for value in cell.texts if value is not None]
@@ -162,7 +182,19 @@ def _listed(cell: Cell, asked: Asked) -> str:
         members = list(asked.texts)
     else:
         return "NULL"
-    return "[" + ", ".join(map(text, sorted(members))) + "]"
+    return words.listed(sorted(members))
+
+
+def table_and_dialect(table: str, dialect: str | None) -> tuple[str, str]:
+    """The table that a check asks, as SQL names it, and whose SQL: an address says both."""
+    address = address_of(table)
+    if address is None:
+        return table, dialect or "duckdb"
+    if address.table is None:
+        raise PolicyError(f"sql: {address}: expected a table (?table=NAME), not a query")
+    # SQLite speaks the plain SQL of the check as it is written for DuckDB.
+    spoken = dialect or ("postgresql" if address.scheme == "postgresql" else "duckdb")
+    return _named(address, DIALECTS[spoken]), spoken
 
 
 def check_script(
@@ -182,6 +214,8 @@ def check_script(
         raise PolicyError("sql: say what to check: --check k=10, --check l=3")
     if distinct_l is not None and not sensitive:
         raise PolicyError("sql: l is about sensitive columns (--sensitive A)")
+    if dialect == "bigquery" and any(set("`\\") & set(name) for name in (*qi, *sensitive)):
+        raise PolicyError("sql: BigQuery has no such name of a column: with ` or \\ in it")
     return "\n".join(_check_lines(table, qi, k, distinct_l, sensitive, DIALECTS[dialect])) + "\n"
 
 
