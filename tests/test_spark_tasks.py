@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import naive_spark
 import shoal
 from engine_tables import ROLES, crowded, people
+from shoal.engines.ranges import folder as folder_of_parts
 from shoal.engines.spark import engine, frames, profiling, publishing, stored
 from shoal.errors import OutputError, PolicyError
 from shoal.methods.best.method import Best
@@ -64,7 +65,7 @@ def test_partitions_order_and_packets_change_nothing(data, small, tmp_path_facto
     frame = naive_spark.DataFrame.of(session, table, data.draw(st.integers(1, 5)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(profiling, "PACKET", data.draw(st.sampled_from([1, 30, 10**6])))
-        patch.setattr(publishing, "PART", data.draw(st.sampled_from([40, 200, 10**6])))
+        patch.setattr(folder_of_parts, "PART", data.draw(st.sampled_from([40, 200, 10**6])))
         found = released(frame, folder / "s.parquet", engine="spark", **asked)
     assert found == expected
     assert not [path for path in folder.iterdir() if path.name.startswith(".")]
@@ -133,7 +134,7 @@ def test_frames_of_spark_are_told_from_others():
 
 def of_parts(tmp_path, monkeypatch, **asked):
     """A release of several parts, and its frame."""
-    monkeypatch.setattr(publishing, "PART", 100)
+    monkeypatch.setattr(folder_of_parts, "PART", 100)
     monkeypatch.setattr(stored, "WrittenParts", naive_spark.WrittenParts)
     frame = naive_spark.DataFrame.of(naive_spark.Session(3), people(500), 3)
     return shoal.anonymize(
@@ -179,7 +180,7 @@ def test_a_manifest_that_cannot_be_written_takes_the_folder_back(small, tmp_path
     def fails(release):
         raise OSError(errno.ENOSPC, "full")
 
-    monkeypatch.setattr(stored, "manifest_of", fails)
+    monkeypatch.setattr(folder_of_parts, "manifest_of", fails)
     with pytest.raises(OSError, match="full"):
         of_parts(tmp_path, monkeypatch, out=tmp_path / "out")
     assert list(tmp_path.iterdir()) == []

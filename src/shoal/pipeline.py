@@ -72,7 +72,7 @@ def anonymize(
         source = place_of(data) if isinstance(data, str | Path | Address) else None
         asked_with = files_asked_with(plan.policy)
         proof = manifest_path(target) if isinstance(target, Path) else None
-        folders = plan.policy.engine == "spark" or is_frame(data)
+        folders = plan.policy.engine in {"duckdb", "spark"} or is_frame(data)
         check_targets(source, target, proof, record_path(target), asked_with, folders=folders)
     before = None if after is None else Path(after)
     if callable(progress):

@@ -175,7 +175,7 @@ def anonymize(
         secret = None if no_record else record or record_path(target)
         check_targets(
             file, target, proof, secret, files_asked_with(policy),
-            folders=policy.engine == "spark",
+            folders=policy.engine in {"duckdb", "spark"},
         )  # fmt: skip
         with (
             warnings_as_notices(quiet) as warned,

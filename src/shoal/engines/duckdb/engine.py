@@ -22,30 +22,34 @@ from shoal.encoding.rest import left_over, settled
 from shoal.engines.base import Decision, Engine, Measured
 from shoal.engines.duckdb.check import Written
 from shoal.engines.duckdb.dealing import Part, dealt_out
-from shoal.engines.duckdb.exposing import Sample, told_before
+from shoal.engines.duckdb.exposing import told_before
 from shoal.engines.duckdb.failing import told
 from shoal.engines.duckdb.persons import homes_counted, persons_counted
 from shoal.engines.duckdb.publishing import (
     PEOPLE,
     Before,
     Classes,
+    Files,
     PublishedRange,
     people_in,
     published_range,
-    write_file,
+    write_files,
 )
 from shoal.engines.duckdb.sparing import spare_memory
 from shoal.engines.duckdb.spill import Pieces, Spill, private, smallest_type
 from shoal.engines.duckdb.staging import Coded, Staged, coded, staged
-from shoal.engines.duckdb.stored import Room, StoredRelease, TableInFile, known_format
+from shoal.engines.duckdb.stored import Room, StoredRelease, known_format
 from shoal.engines.memory.budget import best_l
 from shoal.engines.memory.size import available, bytes_for, in_words
 from shoal.engines.ranges.cutting import Borders, BucketCounts, course_of
+from shoal.engines.ranges.folder import fingerprint_of_files
 from shoal.engines.ranges.grouping import Ranges, facts_of, flow, group_range, grouped_whole
+from shoal.engines.ranges.tables import TableInFiles
 from shoal.engines.ranges.which import range_size, wants_the_whole
 from shoal.errors import NotFoundError, PolicyError
 from shoal.io.addresses import Address, Place, place_of
 from shoal.io.batches import Batches
+from shoal.io.paths import check_folder, is_folder
 from shoal.io.write import sha256_of
 from shoal.metrics.loss import LossSums
 from shoal.models import check_eligible
@@ -88,16 +92,9 @@ class Grouped(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """A written file that is not yet known to satisfy its models."""
+    """Written files that are not yet known to satisfy their models."""
 
-    path: Path
-    sha256: str
-    qi: tuple[str, ...]
-    names: list[str]
-    sample: Sample
-    """Some of its records."""
-    line: int
-    """Bytes of its longest line at most, if it is CSV."""
+    files: Files
     grouped: Grouped
     people: Path | None
     """Whose each of its records is, where persons are declared."""
@@ -121,6 +118,8 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         self.plan, self.target = plan, target
         if reason := self.refusal(plan, target):
             raise PolicyError(f"engine duckdb: {reason}; or choose engine = memory")
+        if isinstance(target, Path) and is_folder(target):
+            check_folder(target)
         policy = plan.policy
         free = available() or 2 * SMALL
         self.budget = bytes_of(policy.memory) if policy.memory else max(SMALL, free // 2)
@@ -290,27 +289,30 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
     @told
     def recode(self, table: Coded, groups: Grouped, plan: Plan) -> Draft:
         """Write the release in canonical order, as it will be handed out."""
-        ending = "".join(endings_of(self.target)) if isinstance(self.target, Path) else ".parquet"
-        path = self.room.spill.file(f"release{ending}")
-        os.close(private(str(path), os.O_CREAT | os.O_WRONLY))
+        if is_folder(self.target):
+            path = self.room.spill.file("release")
+            path.mkdir(mode=0o700)
+        else:
+            ending = "".join(endings_of(self.target)) if isinstance(self.target, Path) else ""
+            path = self.room.spill.file(f"release{ending or '.parquet'}")
         target = (path, self.source.batches.delimiter)
-        digest, qi, names, sample, line = write_file(
+        files = write_files(
             table, groups.rows, groups.classes, target, self.room.spill, self.report
         )
         people = None if table.stage.person is None else self.room.spill.file(PEOPLE)
-        return Draft(path, digest, qi, names, sample, line, groups, people)
+        return Draft(files, groups, people)
 
     @told
     def verify(self, draft: Draft, plan: Plan) -> Verification:
-        """Check the written file."""
+        """Check the written files."""
         self.report("verify", 0, 1)
         assert self.source.stage is not None
-        policy, records = plan.policy, self.source.stage.records
+        policy, records, files = plan.policy, self.source.stage.records, draft.files
         with self.room.connect() as con:
-            form = (self.source.batches.delimiter, draft.line)
-            written = Written(con, draft.path, draft.names, policy, *form, people=draft.people)
-            found = written.check(draft.qi, plan.models, records, self.room.memory)
-            self.exposed = tuple(written.exposed(draft.qi, draft.sample, records))
+            form = (self.source.batches.delimiter, files.line, draft.people)
+            written = Written(con, list(files.digests), files.names, policy, *form)
+            found = written.check(files.qi, plan.models, records, self.room.memory)
+            self.exposed = tuple(written.exposed(files.qi, files.sample, records))
             self.unprotected = tuple(written.unprotected(records))
         return found
 
@@ -345,11 +347,12 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         records = table.records
         path = self.path
         one = path if isinstance(path, Path) and path.is_file() else None
+        files = draft.files
         return StoredRelease(
-            table=TableInFile(draft.path, draft.names, records, policy.csv_safe),
+            table=TableInFiles(tuple(files.digests), files.names, records, policy.csv_safe),
             policy=policy,
             models=plan.models,
-            qi=draft.qi,
+            qi=files.qi,
             loss=measured.loss,
             verification=verification,
             method=MethodUsed(
@@ -378,10 +381,10 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
             source=self.path,
             source_sha256=None if one is None else sha256_of(one),
             delimiter=self.source.batches.delimiter,
-            fingerprint=draft.sha256,
-            file=draft.path,
+            fingerprint=fingerprint_of_files(files.digests, is_folder(self.target)),
+            digests=files.digests,
             room=self.room,
-            line=draft.line,
+            line=files.line,
             people=draft.people,
             persons=None if draft.people is None else people_in(draft.people),
         )  # fmt: skip
@@ -398,8 +401,8 @@ def refusal_of(plan: Plan, target: Place | None) -> str | None:
         return "weights are rounded in memory; round them in the input, or drop them"
     if policy.bound:
         return "a bound looks at all records at once; leave out bound"
-    if isinstance(target, Path) and not known_format(target):
-        return f"{target}: it writes CSV and Parquet"
+    if isinstance(target, Path) and not (is_folder(target) or known_format(target)):
+        return f"{target}: it writes CSV and Parquet, and folders of Parquet"
     return None
 
 

@@ -27,6 +27,7 @@ from shoal.encoding.table import EncodedTable
 from shoal.engines.duckdb.exposing import Sample
 from shoal.engines.duckdb.spill import Scattered, Spill, private
 from shoal.engines.duckdb.staging import Coded
+from shoal.engines.ranges.folder import first_of_parts, part_name
 from shoal.engines.ranges.grouping import flow
 from shoal.errors import PolicyError
 from shoal.io.write import Writer
@@ -36,8 +37,8 @@ from shoal.policy import Policy
 from shoal.progress import Report
 
 __all__ = [
-    "PEOPLE", "Before", "Classes", "Layout", "PublishedRange", "people_in", "published_range",
-    "write_file",
+    "PEOPLE", "Before", "Classes", "Files", "Layout", "PublishedRange", "people_in",
+    "published_range", "write_files",
 ]  # fmt: skip
 
 PEOPLE = "people.parquet"
@@ -164,17 +165,27 @@ def _joined(chunks: Sequence[pa.Array]) -> pa.Array:
     return joined.chunk(0) if isinstance(joined, pa.ChunkedArray) else joined
 
 
-def write_file(
+class Files(NamedTuple):
+    """The release in one file or in parts, in their order."""
+
+    digests: dict[Path, str]
+    qi: tuple[str, ...]
+    names: list[str]
+    sample: Sample
+    """Some of its records."""
+    line: int
+    """Bytes that no line of it exceeds, if it is CSV."""
+
+
+def write_files(
     coded: Coded,
     rows: Sequence[tuple[Any, int]],
     classes: Classes,
     target: tuple[Path, str | None],
     spill: Spill,
     report: Report,
-) -> tuple[str, tuple[str, ...], list[str], Sample, int]:
-    """Write the release; gives its SHA-256, quasi-identifiers and columns, some records.
-
-    At last comes the length that no line of it exceeds.
+) -> Files:
+    """Write the release.
 
     Parameters
     ----------
@@ -184,12 +195,18 @@ def write_file(
         The files of the ranges' records, each with the number of its first class. They have
         a column ``class``; others have a sign before their names, so that none is called so.
     target
-        The file to write, and what stands between its cells, if it is CSV.
+        The file to write, or the folder; and what stands between its cells, if it is CSV.
     spill, report
         Where records may lie, and who is told how far it is.
     """
     rank, records, published = classes.ranked()
-    stretch = (np.cumsum(records) - records) // STRETCH
+    start = np.cumsum(records) - records
+    in_parts = target[0].is_dir()
+    part = np.zeros(len(start), dtype=np.int64)
+    if in_parts:
+        part[first_of_parts(start)[1:]] = 1
+        part = np.cumsum(part)
+    stretch = start // STRETCH + part  # none lies in two parts
     _, first, of_rank = np.unique(stretch, return_index=True, return_inverse=True)
     scattered = Scattered(spill, "sorted", len(first), ROOM)
     done = 0
@@ -203,15 +220,16 @@ def write_file(
         pieces.remove()
     scattered.flush()
     layout = Layout(coded, published)
-    writer = Writer(target[0], target[0], target[1])
     people = People(spill) if coded.stage.person is not None else None
+    writing = _Writing(target, in_parts)
     sample = Sample(coded.records)
     try:
         done = 0
-        for table, persons in flow(
+        tables = flow(
             lambda part: layout.table(scattered.take(part)), range(len(first)), coded.workers
-        ):
-            writer.write(table)
+        )
+        for (table, persons), number in zip(tables, part[first].tolist(), strict=True):
+            writing.write(table, number)
             if people is not None:
                 people.write(persons)
             if layout.policy.plain:
@@ -220,10 +238,43 @@ def write_file(
             report("write", done, coded.records)
         if people is not None:
             people.close()
-        return writer.close(), layout.qi, layout.names, sample, writer.longest
+        writing.close()
     except BaseException:
-        writer.abandon()
+        writing.abandon()
         raise
+    return Files(writing.digests, layout.qi, layout.names, sample, writing.longest)
+
+
+class _Writing:
+    """One file, or the parts of a folder, one after the other."""
+
+    def __init__(self, target: tuple[Path, str | None], in_parts: bool) -> None:
+        self.target, self.in_parts = target, in_parts
+        self.digests: dict[Path, str] = {}
+        self.longest = 0
+        self.path: Path | None = None
+        self.writer: Writer | None = None
+
+    def write(self, table: pa.Table, part: int) -> None:
+        """The next records, which lie in this part."""
+        path, delimiter = self.target
+        path = path / part_name(part) if self.in_parts else path
+        if path != self.path:
+            self.close()
+            os.close(private(str(path), os.O_CREAT | os.O_WRONLY))
+            self.path, self.writer = path, Writer(path, path, delimiter)
+        assert self.writer is not None
+        self.writer.write(table)
+
+    def close(self) -> None:
+        """End the file that is written."""
+        if self.writer is not None and self.path is not None:
+            self.digests[self.path] = self.writer.close()
+            self.longest = max(self.longest, self.writer.longest)
+
+    def abandon(self) -> None:
+        if self.writer is not None:
+            self.writer.abandon()
 
 
 class People:

@@ -5,28 +5,27 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
 
-from shoal.encoding.spreadsheet import armed_names
 from shoal.engines.duckdb.check import Written, connection
 from shoal.engines.duckdb.spill import Spill
+from shoal.engines.ranges.folder import Beside, part_name, write_folder
+from shoal.engines.ranges.tables import CLOSED, TableInFiles
 from shoal.errors import PolicyError, VerificationError
-from shoal.io.addresses import Address, Place
+from shoal.io.addresses import Address, Place, place_of
 from shoal.io.databases import hash_as_stored
-from shoal.io.read import file_format, format_ending, read_table
+from shoal.io.paths import is_folder
+from shoal.io.read import file_format, format_ending
 from shoal.io.write import BATCH_ROWS, decoded, sha256_of
 from shoal.release import Release
 from shoal.verification.result import Verification
 
-__all__ = ["Room", "StoredRelease", "TableInFile"]
-
-
-CLOSED = "the release was closed; anonymize again, or use the file that it was written to"
+__all__ = ["Room", "StoredRelease", "known_format"]
 
 
 @dataclass(frozen=True)
@@ -42,47 +41,12 @@ class Room:
         return connection(self.spill.file("duckdb"), self.memory, self.threads)
 
 
-class TableInFile:
-    """The released table: its names at once, its cells when they are asked for."""
-
-    def __init__(self, path: Path, names: list[str], records: int, armed: bool) -> None:
-        self.path = path
-        self.column_names = names
-        self.num_rows = records
-        self.armed = armed
-        self._table: pa.Table | None = None
-
-    @property
-    def num_columns(self) -> int:
-        return len(self.column_names)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return getattr(self.loaded(), name)
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """For whoever reads Arrow."""
-        return decoded(self.loaded()).__arrow_c_stream__(requested_schema)
-
-    def __len__(self) -> int:
-        return self.num_rows
-
-    def loaded(self) -> pa.Table:
-        """All of it, in memory."""
-        if self._table is None:
-            if not self.path.exists():
-                raise PolicyError(CLOSED)
-            table = read_table(self.path)
-            self._table = armed_names(table) if self.armed else table
-        return self._table
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class StoredRelease(Release):
-    """A release in a file of ours, which is gone when it is closed."""
+    """A release in files of ours, which are gone when it is closed."""
 
-    file: Path = Path()
+    digests: Mapping[Path, str] = field(default_factory=dict)
+    """Its one file, or its parts in their order, each with its SHA-256."""
     room: Room | None = None
     line: int = 0
     """Bytes of its longest line at most, if it is CSV."""
@@ -90,25 +54,26 @@ class StoredRelease(Release):
     """Whose each of its records is, where persons are declared."""
 
     @property
-    def stored(self) -> TableInFile:
-        assert isinstance(self.table, TableInFile)
+    def stored(self) -> TableInFiles:
+        assert isinstance(self.table, TableInFiles)
         return self.table
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether it was made as a folder."""
+        return next(iter(self.digests)).name == part_name(0)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """See `Release`."""
         return self.stored.loaded().__arrow_c_stream__(requested_schema)
 
     def verify(self) -> Verification:
-        """Check every model anew on the file."""
+        """Check every model anew on the files."""
         self._check_open()
-        return self._checked(self.file)
-
-    def _checked(self, path: Path) -> Verification:
         assert self.room is not None
         with self.room.connect() as con:
-            names = self.stored.column_names
-            form = (self.delimiter, self.line)
-            written = Written(con, path, names, self.policy, *form, people=self.people)
+            names, form = self.stored.column_names, (self.delimiter, self.line, self.people)
+            written = Written(con, list(self.digests), names, self.policy, *form)
             records = self.verification.records
             return written.check(self.qi, self.models, records, self.room.memory)
 
@@ -124,25 +89,49 @@ class StoredRelease(Release):
             self.room.spill.remove()
 
     def _check_open(self) -> None:
-        if not self.file.exists():
+        if not all(file.exists() for file in self.digests):
             raise PolicyError(CLOSED)
 
     def _check_unchanged(self) -> None:
-        """What was verified is the file in our folder, and no other is copied."""
+        """What was verified are the files in our folder, and no others are copied."""
         self._check_open()
         # A file that was written before is the same file under two names: it may be another now.
-        if sha256_of(self.file) != self.fingerprint:
+        if any(sha256_of(file) != digest for file, digest in self.digests.items()):
             raise VerificationError(
                 "the release was changed after it was verified; anonymize the input again"
             )
 
     def _records(self) -> list[pa.RecordBatchReader]:
         """See `Release`: from the file, a batch at a time."""
-        if file_format(self.file) != "parquet":
-            return [decoded(read_table(self.file)).to_reader(BATCH_ROWS)]
-        pages = pa.parquet.ParquetFile(self.file)
+        file = next(iter(self.digests))
+        if len(self.digests) > 1 or file_format(file) != "parquet":
+            return [decoded(self.stored.loaded()).to_reader(BATCH_ROWS)]
+        pages = pa.parquet.ParquetFile(file)
         batches = pages.iter_batches(BATCH_ROWS)
         return [pa.RecordBatchReader.from_batches(pages.schema_arrow, batches)]
+
+    def write(
+        self,
+        path: str | Path | Address,
+        manifest: str | Path | None = None,
+        progress: Callable[[float, float], None] | None = None,
+        **named: Any,
+    ) -> Place:
+        """Write the release; see `Release`. A name without an ending is a folder of parts."""
+        if isinstance(path, Address) or not is_folder(place_of(path)):
+            return super().write(path, manifest, progress, **named)
+        target = Path(path)
+        if not self.in_parts:
+            raise PolicyError(f"{target}: the release was made as one file; name it so")
+        self._check_unchanged()
+        assert self.room is not None
+        digests = {file.name: digest for file, digest in self.digests.items()}
+        mark = self.room.spill.path.name.rpartition(".")[2]
+        return write_folder(self, target, digests, Beside(manifest, **named), mark, self._put_into)
+
+    def _put_into(self, folder: Path) -> None:
+        for file in self.digests:
+            _put(file, folder / file.name)
 
     def _write_tables(
         self,
@@ -152,14 +141,15 @@ class StoredRelease(Release):
         progress: Callable[[float, float], None] | None,
     ) -> dict[str, Any]:
         """Put the verified file in place."""
-        if format_ending(target) != format_ending(self.file) or (
-            target.suffix.lower() != self.file.suffix.lower()
-        ):
+        file = next(iter(self.digests))
+        same = format_ending(target) == format_ending(file)
+        if self.in_parts or not same or target.suffix.lower() != file.suffix.lower():
+            made = "a folder of parts" if self.in_parts else file.suffix
             raise PolicyError(
-                f"{target}: the release was made as {self.file.suffix}; name it so, "
+                f"{target}: the release was made as {made}; name it so, "
                 "or say out = ... when it is made"
             )
-        _put(self.file, temporary[target])
+        _put(file, temporary[target])
         if progress is not None:
             progress(1, 1)
         return {"file": target.name, "sha256": self.fingerprint}

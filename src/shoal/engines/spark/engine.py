@@ -28,6 +28,7 @@ from shoal.engines.duckdb.staging import Coded, Explained, explained
 from shoal.engines.memory.budget import best_l
 from shoal.engines.ranges.cutting import Borders, course_of
 from shoal.engines.ranges.grouping import Ranges, facts_of
+from shoal.engines.ranges.tables import TableInFiles
 from shoal.engines.ranges.which import range_size
 from shoal.engines.spark.check import WrittenParts
 from shoal.engines.spark.dealing import (
@@ -61,11 +62,7 @@ from shoal.engines.spark.publishing import (
 )
 from shoal.engines.spark.reading import Source, packets_of, stage_of
 from shoal.engines.spark.session import check_installed, session_of
-from shoal.engines.spark.stored import (
-    Cluster,
-    SparkRelease,
-    TableInParts,
-)
+from shoal.engines.spark.stored import Cluster, SparkRelease
 from shoal.engines.spark.working import OnRows
 from shoal.engines.spark.writing import Draft, Grouped, hash_of_all, joined
 from shoal.errors import InputError, OutputError, PolicyError, twice
@@ -104,8 +101,6 @@ class SparkEngine(Engine[Source, Coded, Grouped, Draft]):
             return "persons are counted by memory and DuckDB only; choose engine = duckdb"
         if policy.weight_column is not None:
             return "weights are totalled over all records; leave them out, or drop the column"
-        if is_folder(target):
-            return refusal_of(plan, None)
         return refusal_of(plan, target)
 
     def accept(self, plan: Plan, target: Place | None) -> None:
@@ -371,7 +366,7 @@ class SparkEngine(Engine[Source, Coded, Grouped, Draft]):
         records = table.records
         self._forget()
         return SparkRelease(
-            table=TableInParts(draft.files, draft.names, records, policy.csv_safe, self.values),
+            table=TableInFiles(draft.files, draft.names, records, policy.csv_safe, self.values),
             policy=policy,
             models=plan.models,
             qi=draft.qi,

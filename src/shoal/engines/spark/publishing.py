@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from shoal.engines.duckdb.publishing import Classes, Layout
 from shoal.engines.duckdb.staging import Coded
+from shoal.engines.ranges.folder import first_of_parts, part_name
 from shoal.engines.spark.packets import Row, by_number, dealt, facts, packed, told, unpacked
 from shoal.engines.spark.working import OnRows
 from shoal.errors import OutputError
@@ -29,11 +30,7 @@ from shoal.io.write import Writer, sha256_of
 
 __all__ = [
     "JoinParts", "Order", "PlaceRecords", "PutParts", "RankClasses", "WriteParts", "Written",
-    "part_name",
 ]  # fmt: skip
-
-PART = 1 << 19
-"""Records of a part of the release, about: whole classes."""
 
 
 class Order(NamedTuple):
@@ -55,8 +52,8 @@ class RankClasses(OnRows):
             return
         rank, records, published = classes.ranked()
         start = np.cumsum(records) - records
-        _, firsts = np.unique(start // PART, return_index=True)
-        order = Order(firsts.astype(np.int64), start[firsts])
+        firsts = first_of_parts(start)
+        order = Order(firsts, start[firsts])
         yield Row("order", 0, facts(order))
         ends = [*(begin for _, begin in begins[1:]), len(rank)]
         for (number, begin), end in zip(begins, ends, strict=True):
@@ -100,10 +97,6 @@ class Written(NamedTuple):
     schema: pa.Schema
     sample: pa.Table | None
     """Every so many of its records, under the names that the policy knows."""
-
-
-def part_name(number: int, ending: str) -> str:
-    return f"part-{number:05d}{ending}"
 
 
 class WriteParts(OnRows):
