@@ -4,17 +4,20 @@ Each release is of 4,000 people; 1,000 like them are the control. Twice it is as
 is promised (k = 5, 10, 50, l = 3), and by what may be lost, so that every method takes the
 largest k (or l) that loses no more. ``python -m benchmarks attacks`` does all;
 ``python -m benchmarks.attacks Adult "k = 5"`` the releases of these names anew, by the methods
-named, if any are. Attackers who run the method themselves are in ``benchmarks.replaying`` and
-``benchmarks.minimality``.
+named, if any are. Every release is kept as soon as it was attacked; ``--missing`` does those
+only that results lack, and so goes on where a run ended. Attackers who run the method
+themselves are in ``benchmarks.replaying`` and ``benchmarks.minimality``.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+import time
 import warnings
 from collections.abc import Callable
 from functools import partial
+from itertools import groupby, product
 from typing import Any
 
 import numpy as np
@@ -37,6 +40,9 @@ PEOPLE, CONTROL = 4000, 1000
 METHODS = ("best", "butterfly", "bsgi", "hilbert", "idistance", "topdown", "mondrian", "blind",
            "cover", "tp+", "tp", "tds", "incognito", "attributes")  # fmt: skip
 """All that release rows of one table; `union` is `hilbert` where there is one reader."""
+TWO_TABLES = "anatomy"
+"""Promises l only, and loses nothing: it is in no ranking at equal loss."""
+ALL_METHODS = (*METHODS, TWO_TABLES)
 PROMISED: dict[str, dict[str, Any]] = {
     **{f"k = {k}": {"k": k} for k in (5, 10, 50)},
     "l = 3": {"l": 3},
@@ -212,30 +218,38 @@ def _within(row: Row | None) -> str:
     return f"{name} = {row['level']}: {withstood(row):.2%}"
 
 
+def wanted(named: list[str], done: set[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """The releases to make: of all that is named, or of all; without those that are done."""
+    chosen = [
+        [one for one in family if one in named] or list(family)
+        for family in (SENSITIVE, ASKED, ALL_METHODS)
+    ]
+    possible = (key for key in product(*chosen) if key[2] != TWO_TABLES or "l" in ASKED[key[1]])
+    return [key for key in possible if key not in done]
+
+
 def main() -> None:
     warnings.simplefilter("ignore")
     named = sys.argv[1:] if sys.argv[0].endswith("attacks.py") else []
     done = {names(row): row for row in rows_of("attacks", "releases")}
-    for name in SENSITIVE:
-        if set(named) & set(SENSITIVE) and name not in named:
+    todo = wanted(named, set(done) if "--missing" in sys.argv else set())
+    for data, keys in groupby(todo, lambda key: key[0]):
+        if (scene := people(data)) is None:
             continue
-        scene = people(name)
-        for asked in ASKED if scene is not None else ():
-            for method in METHODS:
-                if (set(named) & set(ASKED) and asked not in named) or (
-                    set(named) & set(METHODS) and method not in named
-                ):
-                    continue
-                assert scene is not None
-                row = tried(name, asked, method, scene)
-                done[names(row)] = row
-                print(f"  {row}", file=sys.stderr, flush=True)
-                keep("attacks", {"releases": list(done.values())})
-    order = [(d, a, m) for d in SENSITIVE for a in ASKED for m in METHODS]
-    rows = [done[key] for key in order if key in done]
+        for key in keys:
+            begun = time.process_time()
+            done[key] = tried(*key, scene)
+            seconds = time.process_time() - begun
+            print(f"  {seconds:.1f} s: {done[key]}", file=sys.stderr, flush=True)
+            keep("attacks", {"releases": in_order(done)})
+    rows = in_order(done)
     keep("attacks", {"releases": rows})
     by_promise(rows)
     at_equal_loss(rows)
+
+
+def in_order(done: dict[tuple[str, str, str], Row]) -> list[Row]:
+    return [done[key] for key in product(SENSITIVE, ASKED, ALL_METHODS) if key in done]
 
 
 if __name__ == "__main__":

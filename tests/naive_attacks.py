@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 
 def believed(prior, people, members, rounds, sweeps):
@@ -91,3 +92,19 @@ def cell(text):
         return frozenset(text.strip("{}").split(","))
     ends = text.strip("[]").split(",")
     return (int(ends[0]), int(ends[-1])) if ends[0].isdigit() else frozenset([text])
+
+
+def in_two_tables(records, groups, told):
+    """What a person is expected to have, by the records that look like him: a share a value.
+
+    ``records`` are quasi-identifiers, ``groups`` the group of each, ``told[group]`` its values.
+    """
+
+    def expected(person):
+        shares = {}
+        for record, group in zip(records, groups, strict=True):
+            for value in told[group] if record == person else ():
+                shares[value] = shares.get(value, Fraction(0)) + Fraction(1, len(told[group]))
+        return shares
+
+    return expected

@@ -106,3 +106,30 @@ def test_what_tried_nothing_does_not_pass(tmp_path: Path) -> None:
             "attack", tmp_path / "r.csv", "--original", tmp_path / "people.csv", "--attacks", name
         )
         assert told.code == 5 and "not tried" in told.out
+
+
+def test_rows_that_are_equal_by_chance_are_no_copies() -> None:
+    """Few values of few columns: most rows that are unique in both tables are so by chance."""
+
+    def few(n: int, seed: int) -> pa.Table:
+        draw = np.random.default_rng(seed)
+        return pa.table({
+            "age": draw.integers(20, 26, n),
+            "job": draw.choice(list("abc"), n),
+            "ill": draw.choice(list("uvwx"), n),
+        })  # fmt: skip
+
+    original = few(80, 2)
+    release = shoal.anonymize(original, qi=["age", "job"], sensitive="ill", k=5, method="mondrian")
+    for seed in range(5, 15):
+        attack(release, original, few(40, seed), attacks=["linking"])  # none is refused
+    with pytest.raises(InputError, match="control"):
+        attack(release, original, original, attacks=["linking"])
+
+
+@pytest.mark.parametrize("rows", [3, 10, 60])
+def test_a_few_people_of_the_original_are_no_control(rows: int) -> None:
+    original = people(60, 1)
+    release = shoal.anonymize(original, **ROLES, k=5)
+    with pytest.raises(InputError, match="control"):
+        attack(release, original, original.slice(0, rows), attacks=["linking"])

@@ -185,3 +185,53 @@ def test_a_folder_is_read_with_the_mark_that_is_given(here):
             "data", qi="age", sensitive="job", rest="drop", k=4, delimiter="~", engine=engine
         )
         assert release.verify().ok
+
+
+class TestRiskAndAttack:
+    """Microdata, populations, originals and controls are read with the marks that are given."""
+
+    MARKS = ("--delimiter", "#", "--decimal", ",", "--encoding", "latin-1")
+
+    @pytest.fixture
+    def files(self, here):
+        header = ("age", "pay", "Fähigkeit")
+        for name, records in {"p.csv": 120, "all.csv": 240}.items():
+            path = Path(written(name, "#", header, records))
+            path.write_text(path.read_text("utf-8"), "latin-1")
+        return here
+
+    def test_risk_of_microdata_with_weights_and_a_population(self, files):
+        asked = ("risk", "p.csv", "--qi", "age,Fähigkeit", "--json")
+        assert run(*asked).code == 2
+        told = json.loads(run(*asked, *self.MARKS, "--weights", "pay").out)
+        heads = sum(1 + n % 9 + (100 + 7 * n % 900) / 1000 for n in range(120))
+        assert told["population"]["sampling_fraction"] == pytest.approx(120 / heads, abs=1e-9)
+        counted = json.loads(run(*asked, *self.MARKS, "--population", "all.csv").out)
+        assert counted["population"] == {"people": "counted", "sampling_fraction": 0.5}
+        without = run("risk", "p.csv", "--qi", "age", *self.MARKS[:2], *self.MARKS[4:],
+                      "--weights", "pay")  # fmt: skip
+        assert without.code == 2 and "no number" in without.err
+
+    def test_a_policy_says_it_too(self, files):
+        Path("p.toml").write_text(
+            'qi = ["age", "pay"]\nsensitive = ["Fähigkeit"]\nk = 4\nencoding = "latin-1"\n'
+            'delimiter = "#"\ndecimal = ","\nmethod = "mondrian"\n',
+            "utf-8",
+        )
+        assert run("risk", "p.csv", "--policy", "p.toml").code == 0
+        run_of_it = run("attack", "run", "p.csv", "--policy", "p.toml", "--attacks", "linking")
+        assert run_of_it.code in {0, 1} and "knows all" in run_of_it.out
+        assert run("anonymize", "p.csv", "-o", "r.csv", "--policy", "p.toml").code == 0
+        tried = run("attack", "r.csv", "--original", "p.csv", "--policy", "p.toml",
+                    "--attacks", "linking", "--json")  # fmt: skip
+        marked = run("attack", "r.csv", "--original", "p.csv", *self.MARKS,
+                     "--attacks", "linking", "--json")  # fmt: skip
+        assert json.loads(tried.out)["attacks"] == json.loads(marked.out)["attacks"]
+        assert run("attack", "r.csv", "--original", "p.csv", "--attacks", "linking").code == 2
+        assert run("risk", "r.csv", "--population", "all.csv", *self.MARKS).code == 0
+
+    def test_attack_run_takes_them_as_options(self, files):
+        Path("q.toml").write_text('qi = ["age", "pay"]\nrest = "drop"\nk = 4\n', "utf-8")
+        asked = ("attack", "run", "p.csv", "--policy", "q.toml", "--attacks", "linking")
+        assert run(*asked).code == 2
+        assert "knows all" in run(*asked, *self.MARKS).out

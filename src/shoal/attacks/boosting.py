@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from shoal.attacks.rates import Found, Rate, Skipped
 from shoal.attacks.secret import Secret
 from shoal.risks.places import Places
+from shoal.risks.subject import Subject
 
 __all__ = ["boosted", "folds_of", "right_without"]
 
@@ -51,31 +52,32 @@ def boosted(secret: Secret, *, left_out: bool = True) -> Found | Skipped:
         more = f"{secret.name} has {len(secret.texts)} values, more than {MOST_BOOSTED}"
         return Skipped("inference (boosting)", more)
     places = scene.everybody.places(scene.qi)
-    ids, classes = scene.subject.classes
-    values = scene.subject.distinct(secret.name).codes
-    rows = np.flatnonzero(values >= 0)
+    ids, _ = scene.subject.classes
+    values = np.stack([scene.subject.distinct(secret.name, n).codes for n in range(DRAWS)], axis=1)
+    rows = np.flatnonzero((values >= 0).all(axis=1))
     if len(np.unique(values[rows])) < 2:
         return Skipped("inference (boosting)", f"{secret.name} has one value only")
     if len(rows) > MOST_RECORDS:
         rows = np.sort(np.random.default_rng(0).choice(rows, MOST_RECORDS, replace=False))
-    rows = np.repeat(rows, DRAWS)
+    values, rows = values[rows].ravel(), np.repeat(rows, DRAWS)
     known = places.drawn(ids[rows], np.random.default_rng(1))
     there = (known >= 0).all(axis=1)  # else nobody at all could be that record
-    known, rows = known[there], rows[there]
+    known, rows, values = known[there], rows[there], values[there]
 
     def learnt(chosen: NDArray[np.bool_]) -> Chances:
-        return _chances(places, known[chosen], values[rows][chosen], len(secret.texts))
+        return _chances(places, known[chosen], values[chosen], len(secret.texts))
 
     told = learnt(np.ones(len(rows), dtype=np.bool_))
     found = secret.found("by a classifier", scene.apart(told[places.point_of]))
-    if classes < 2 or not left_out:
+    buckets, count = scene.subject.buckets
+    if count < 2 or not left_out:
         return found
-    folds = folds_of(classes)
+    folds = folds_of(count)
     shares = [
-        scene.apart(places.candidates(scene.subject.sizes * (folds == fold)))[0]
+        scene.apart(places.candidates(_sizes_within(scene.subject, folds[buckets] == fold)))[0]
         for fold in range(FOLDS)
     ]
-    fold_of_lesson = folds[ids[rows]]
+    fold_of_lesson = folds[buckets[rows]]
 
     def guessed(fold: int | None) -> Whole:
         chances = told if fold is None else learnt(fold_of_lesson != fold)
@@ -85,9 +87,16 @@ def boosted(secret: Secret, *, left_out: bool = True) -> Found | Skipped:
     return replace(found, without=Rate(right, scene.original.count))
 
 
-def folds_of(classes: int) -> Whole:
-    """The part that each class is left out with: parts of about as many classes, drawn."""
-    order = np.random.default_rng(2).permutation(classes)
+def _sizes_within(subject: Subject, chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """The size of each class as far as its records are chosen."""
+    ids, classes = subject.classes
+    part = np.bincount(ids, chosen, minlength=classes) / np.bincount(ids, minlength=classes)
+    return np.asarray(subject.sizes * part)
+
+
+def folds_of(buckets: int) -> Whole:
+    """The part that each bucket is left out with: parts of about as many buckets, drawn."""
+    order = np.random.default_rng(2).permutation(buckets)
     return np.asarray(order % FOLDS, dtype=np.int64)
 
 

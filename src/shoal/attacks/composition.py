@@ -13,13 +13,21 @@ from numpy.typing import NDArray
 
 from shoal.attacks.rates import Found, Rate, Skipped
 from shoal.attacks.scene import People, Scene
-from shoal.attacks.secret import MOST_VALUES, codes_among, counts_by_class
+from shoal.attacks.secret import (
+    MOST_VALUES,
+    codes_among,
+    counts_by_bucket,
+    expected_by_class,
+)
 from shoal.errors import ShoalError
 from shoal.joining import join_check
 from shoal.risks.places import placed
 from shoal.risks.subject import Subject
 
 __all__ = ["composition", "pinned"]
+
+ANY = 1e-6
+"""Less of a record than this is none: sums of parts are not exact."""
 
 
 def composition(scene: Scene) -> Iterator[Found | Skipped]:
@@ -30,7 +38,7 @@ def composition(scene: Scene) -> Iterator[Found | Skipped]:
     releases = (scene.subject, *scene.others)
     for name in scene.subject.sensitive:
         known = all(name in people.table.column_names for people in scene.both)
-        if known and all(name in release.table.column_names for release in releases):
+        if known and all(release.publishes(name) for release in releases):
             found = _intersected(scene, releases, name)
             if found is not None:
                 yield found
@@ -38,7 +46,7 @@ def composition(scene: Scene) -> Iterator[Found | Skipped]:
 
 
 def _intersected(scene: Scene, releases: Sequence[Subject], name: str) -> Found | None:
-    tables = [counts_by_class(release, name) for release in releases]
+    tables = [_told(release, name) for release in releases]
     texts = list(dict.fromkeys(text for values, _ in tables for text in values))
     if len(texts) > MOST_VALUES:
         return None
@@ -62,11 +70,17 @@ def _intersected(scene: Scene, releases: Sequence[Subject], name: str) -> Found 
     return Found("composition", about, rates[0], control, baseline, covered)
 
 
+def _told(release: Subject, name: str) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+    """The values of a column, and how many records of each class are expected to have each."""
+    texts, counts = counts_by_bucket(release, name)
+    return texts, expected_by_class(release, counts)
+
+
 def _possible(release: Subject, people: People, counts: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Which values some record that each of them can be has: people by values."""
     ids, classes = release.classes
     places = placed(release.source, ids, classes, people.table, release.qi)
-    found: NDArray[np.bool_] = np.stack([places.candidates(one) > 0.5 for one in counts.T], axis=1)
+    found: NDArray[np.bool_] = np.stack([places.candidates(one) > ANY for one in counts.T], axis=1)
     return found
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from shoal.attacks.rates import Found
 from shoal.attacks.scene import People
 from shoal.attacks.secret import Secret
+from shoal.risks.subject import Subject
 
 __all__ = ["ROUNDS", "SWEEPS", "believed", "binned", "learnt", "likelihoods", "reweighted"]
 
@@ -53,10 +54,10 @@ def believed(
     codes
         Their quasi-identifiers, in bins.
     alone
-        The class of those who can be in one class only, if all of its records are such
-        people's; -1 of others.
+        The bucket of those who can be in one only, if all of its records are such people's;
+        -1 of others.
     counts
-        Values of each class.
+        Values of each bucket.
     """
     belief = _normalised(prior)
     for _ in range(ROUNDS):
@@ -103,14 +104,24 @@ def binned(codes: NDArray[np.int32]) -> NDArray[np.int64]:
 
 
 def _alone_in(secret: Secret, people: People) -> NDArray[np.int64]:
-    """The class of each who fits one only, where all of that class's records are accounted for."""
+    """The bucket of each who fits one only, where all of its records are accounted for."""
     places = people.places(secret.scene.qi)
-    sizes = secret.scene.subject.sizes
-    fits = np.rint(places.candidates(np.ones(len(sizes))))
-    which = np.rint(places.candidates(np.arange(len(sizes), dtype=np.float64))).astype(np.int64)
-    alone = np.where(fits == 1, which, -1)
-    whole = np.bincount(alone[alone >= 0], minlength=len(sizes)) == secret.counts.sum(axis=1)
+    bucket = _only_buckets(secret.scene.subject)
+    fits = np.rint(places.candidates(np.ones(len(bucket))))
+    which = np.rint(places.candidates(np.arange(len(bucket), dtype=np.float64))).astype(np.int64)
+    alone = np.where(fits == 1, bucket[np.where(fits == 1, which, 0)], -1)
+    there = np.bincount(alone[alone >= 0], minlength=len(secret.counts))
+    whole = there == secret.counts.sum(axis=1)
     return np.where((alone >= 0) & whole[alone], alone, -1)
+
+
+def _only_buckets(subject: Subject) -> NDArray[np.int64]:
+    """The bucket that each class lies in; -1 of one whose records lie in several."""
+    (ids, classes), (buckets, _) = subject.classes, subject.buckets
+    low, high = np.full(classes, len(buckets)), np.full(classes, -1)
+    np.minimum.at(low, ids, buckets)
+    np.maximum.at(high, ids, buckets)
+    return np.where(low == high, low, -1)
 
 
 def _normalised(weights: Matrix) -> Matrix:

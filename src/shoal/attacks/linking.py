@@ -30,7 +30,8 @@ def linking(scene: Scene, size: int = 2, seed: int = 0) -> Iterator[Found]:
     He takes any of the c records that the person can be: right with a chance of 1/c, as the
     person's own record is one of them. Of people who are not in the release the same claim,
     "this one is he", is always wrong: the control is 0. A release with classes of k promises
-    no more than 1/k; what stays within that, and within 1/5, is not flagged.
+    no more than 1/k; what stays within that, and within 1/5, is not flagged. One in two tables
+    publishes quasi-identifiers as they are, and promises nothing about links.
     """
     yield _linked(scene, scene.qi, "knows all")
     sets = [s for n in range(1, min(size, len(scene.qi) - 1) + 1)

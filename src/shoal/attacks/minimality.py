@@ -88,9 +88,9 @@ def _normalised(weights: dict[Any, float]) -> Belief:
 
 def _at_its_word(scene: Scene, name: str) -> NDArray[np.float64]:
     """The share of the most frequent value among the records that each person can be."""
-    from shoal.attacks.secret import counts_by_class
+    from shoal.attacks.secret import counts_by_bucket
 
-    _, counts = counts_by_class(scene.subject, name)
+    _, counts = counts_by_bucket(scene.subject, name)
     places = scene.original.places(scene.qi)
     each = np.stack([places.candidates(one) for one in counts.T], axis=1)
     return np.asarray(each.max(axis=1) / np.maximum(each.sum(axis=1), 1))

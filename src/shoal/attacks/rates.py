@@ -64,7 +64,7 @@ class Found:
     coverage: float
     """Share of the people for whom the attack says anything at all."""
     promised: float = 0.0
-    """What the promises of the release allow of this attack; 0 where they allow nothing."""
+    """What is tolerated of this attack, since the release promises no less; 0 for nothing."""
     without: Rate | None = None
     """The same against people of the release by who has not seen their classes, if tried."""
 
@@ -84,7 +84,7 @@ class Found:
         if self.main.share <= self.baseline:
             return "no better than guessing without the release"
         if self.main.share <= self.promised:
-            return f"no more than was promised ({self.promised:.3g})"
+            return f"no more than is tolerated ({self.promised:.3g})"
         if self.control is not None and self.main.interval[0] <= self.control.interval[1]:
             return "people who are not in the release fare as badly"
         if (

@@ -48,6 +48,8 @@ def not_replayable(scene: Scene) -> str | None:
     """Why the release cannot be made again; None if it can."""
     if scene.policy is None:
         return "needs the policy that the release was made by (--policy)"
+    if scene.subject.apart is not None:
+        return "is tried on releases in one table: here all but the sensitive value is published"
     if scene.original.count > MOST_RECORDS:
         return f"runs the method for every guess: of at most {MOST_RECORDS:,} records"
     return None

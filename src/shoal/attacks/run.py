@@ -174,7 +174,7 @@ def attack_run(
     if not 0 < share < 1:
         raise PolicyError(f"share: expected a number between 0 and 1; got {share}")
     asked = Policy.of(policy, settings)
-    table, _ = to_arrow(data, asked.missing)
+    table, _ = to_arrow(data, asked.missing, asked.encoding, asked.delimiter)
     order = np.random.default_rng(seed).permutation(table.num_rows)
     held = max(1, round(share * table.num_rows))
     release = anonymize(table.take(pa.array(np.sort(order[held:]))), asked, progress=progress)

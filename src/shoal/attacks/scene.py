@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -26,8 +26,10 @@ SAME_PEOPLE = 0.5
 """A control of which more than this share is in the original to the last cell is no control."""
 SAME_VALUES = 0.02
 """Nor is one of which so much more than by chance has the values of people of the original."""
-DEALS, SURE = 20, 6.0
-"""How often people are dealt anew to see what chance does, and how many deviations are none."""
+DEALS, SURE, HARDLY = 20, 6.0, 2.5
+"""How often people are dealt anew to see what chance does, and how many deviations are none:
+of people with the values that attacks use, and of rows that are equal to the last cell."""
+Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,10 +133,10 @@ def scene_of(
     """
     subject = subject_of(release, policy)
     missing = subject.source.about.missing
-    first = _people(subject, table_of(original, missing, "original"), "original")
+    first = _people(subject, table_of(original, missing, "original", policy), "original")
     second = None
     if control is not None:
-        second = _people(subject, table_of(control, missing, "control"), "control")
+        second = _people(subject, table_of(control, missing, "control", policy), "control")
         _check_apart(first.table, second.table)
         _check_no_copies(first.table, second.table, (*subject.qi, *subject.sensitive))
     _check_original(subject, first)
@@ -142,7 +144,8 @@ def scene_of(
     made_by = _made_by(release, policy)
     told = subject.source.promised or policy
     given = (release, *others)
-    return Scene(subject, first, second, given, further, made_by, promised_class(told))
+    promised = promised_class(told) if subject.apart is None else 1  # it hides no class
+    return Scene(subject, first, second, given, further, made_by, promised)
 
 
 def check_original(release: Any, original: pa.Table, policy: Policy) -> None:
@@ -204,12 +207,18 @@ def _as_texts(table: pa.Table, names: Sequence[str]) -> pa.Table:
 
 
 def _check_apart(original: pa.Table, control: pa.Table) -> None:
-    """Rows that are unique in both tables and equal to the last cell are the same people."""
+    """Rows that are unique in both tables and equal to the last cell are the same people.
+
+    Where columns have few values some are so by chance: as many as if all had been dealt anew.
+    """
     shared = [name for name in control.column_names if name in original.column_names]
     here, there = _counted(original, control, shared)
     alone = int(np.count_nonzero(there == 1))
-    same = int(np.count_nonzero((there == 1) & (here == 1)))
-    if same > SAME_PEOPLE * max(alone, 1):
+    same = _alone_in_both(here, there)
+    if same <= SAME_PEOPLE * alone:
+        return
+    chance, noise = _by_chance(here, there, original.num_rows, _alone_in_both)
+    if same == control.num_rows or same - chance > HARDLY * noise:
         raise InputError(
             f"control: {same:,} of its records are in the original to the last cell; "
             "expected people who are not in the release"
@@ -225,25 +234,39 @@ def _check_no_copies(original: pa.Table, control: pa.Table, wanted: Sequence[str
     """
     names = [n for n in wanted if n in original.column_names and n in control.column_names]
     here, there = _counted(original, control, names)
-    found = int(np.minimum(here, there).sum())
-    rng = np.random.default_rng(0)
-    everybody = np.repeat(np.arange(len(here)), here + there)
-    dealt = np.array([
-        _shared(rng.permutation(everybody), original.num_rows, len(here)) for _ in range(DEALS)
-    ])  # fmt: skip
-    excess, noise = found - dealt.mean(), max(float(dealt.std(ddof=1)), 1.0)
+    found = _paired(here, there)
+    chance, noise = _by_chance(here, there, original.num_rows, _paired)
+    excess = found - chance
     if excess > SURE * noise and excess > SAME_VALUES * min(original.num_rows, control.num_rows):
         raise InputError(
             f"control: {found:,} of its records have the values of records of the original, and "
-            f"by chance about {round(dealt.mean()):,} would: these seem to be the same people; "
+            f"by chance about {round(chance):,} would: these seem to be the same people; "
             "expected people who are not in the release"
         )
 
 
-def _shared(dealt: NDArray[Any], first: int, count: int) -> int:
-    """How many of one part can be paired with equals of the other."""
-    parts = (np.bincount(part, minlength=count) for part in (dealt[:first], dealt[first:]))
-    return int(np.minimum(*parts).sum())
+def _alone_in_both(here: Counts, there: Counts) -> int:
+    """How many rows are in each of two tables exactly once."""
+    return int(np.count_nonzero((here == 1) & (there == 1)))
+
+
+def _paired(here: Counts, there: Counts) -> int:
+    """How many rows of one table can be paired with equals of the other."""
+    return int(np.minimum(here, there).sum())
+
+
+def _by_chance(
+    here: Counts, there: Counts, first: int, counted: Callable[[Counts, Counts], int]
+) -> tuple[float, float]:
+    """What is counted where everybody is dealt to the two tables anew: mean and deviation."""
+    rng = np.random.default_rng(0)
+    everybody = np.repeat(np.arange(len(here)), here + there)
+    found = []
+    for _ in range(DEALS):
+        dealt = rng.permutation(everybody)
+        parts = (np.bincount(p, minlength=len(here)) for p in (dealt[:first], dealt[first:]))
+        found.append(counted(*parts))
+    return float(np.mean(found)), max(float(np.std(found, ddof=1)), 1.0)
 
 
 def _counted(

@@ -19,7 +19,8 @@ __all__ = [
     "MOST_VALUES",
     "Secret",
     "codes_among",
-    "counts_by_class",
+    "counts_by_bucket",
+    "expected_by_class",
     "nearest_among",
     "secrets_of",
     "unguessed",
@@ -27,17 +28,22 @@ __all__ = [
 
 MOST_VALUES = 200
 """Columns with more values are not guessed value by value."""
+DIGITS = 9
+"""Sums are the same to so many decimals, in whatever order they are taken."""
 
 
 @dataclass(frozen=True, eq=False)
 class Secret:
-    """How often each value of a sensitive column is in each class."""
+    """How often each value of a sensitive column is in each bucket.
+
+    Buckets are the classes, but of a release in two tables its groups.
+    """
 
     scene: Scene
     name: str
     texts: tuple[str, ...]
     counts: NDArray[np.float64]
-    """Classes by values."""
+    """Buckets by values."""
     _priors: dict[int, NDArray[np.float64]] = field(default_factory=dict)
 
     @property
@@ -49,8 +55,11 @@ class Secret:
         """How many records with each value each of these people can be: people by values."""
         if id(people) not in self._priors:
             places = people.places(self.scene.qi)
-            found = [places.candidates(self.counts[:, v]) for v in range(len(self.texts))]
-            self._priors[id(people)] = np.rint(np.stack(found, axis=1))
+            expected = expected_by_class(self.scene.subject, self.counts)
+            found = [places.candidates(expected[:, v]) for v in range(len(self.texts))]
+            self._priors[id(people)] = np.asarray(
+                np.round(np.stack(found, axis=1), DIGITS), dtype=np.float64
+            )
         return self._priors[id(people)]
 
     def truth(self, people: People) -> NDArray[np.int64]:
@@ -82,7 +91,7 @@ def secrets_of(scene: Scene) -> Iterator[Secret]:
     """The sensitive columns that are known of everybody and have few enough values."""
     for name in scene.subject.sensitive:
         if not why_not(scene, name):
-            yield Secret(scene, name, *counts_by_class(scene.subject, name))
+            yield Secret(scene, name, *counts_by_bucket(scene.subject, name))
 
 
 def unguessed(scene: Scene) -> Iterator[Skipped]:
@@ -104,15 +113,28 @@ def why_not(scene: Scene, name: str) -> str:
     return f"more than {MOST_VALUES} values" if values > MOST_VALUES else ""
 
 
-def counts_by_class(subject: Subject, name: str) -> tuple[tuple[str, ...], NDArray[np.float64]]:
-    """The values of a column, and how often each is in each class of a release."""
+def counts_by_bucket(subject: Subject, name: str) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+    """The values of a column, and how often each is in each bucket of a release."""
     column = subject.distinct(name)
     texts = tuple(str(text) for text in column.texts())
-    ids, classes = subject.classes
+    ids, buckets = subject.buckets
     known = column.codes >= 0
-    counts = np.zeros((classes, len(texts)))
+    counts = np.zeros((buckets, len(texts)))
     np.add.at(counts, (ids[known], column.codes[known]), 1)
     return texts, counts
+
+
+def expected_by_class(subject: Subject, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How many records of each class have each value, from how many of each bucket have it.
+
+    All records of a bucket are as likely to have each of its values: of a release in two
+    tables the records of a class lie in several.
+    """
+    if subject.apart is None:
+        return counts
+    (ids, classes), (buckets, _) = subject.classes, subject.buckets
+    shares = counts / subject.apart.sizes[:, None]
+    return np.stack([np.bincount(ids, one[buckets], minlength=classes) for one in shares.T], axis=1)
 
 
 def codes_among(column: pa.ChunkedArray, texts: Sequence[str]) -> NDArray[np.int64]:

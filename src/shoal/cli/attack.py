@@ -9,7 +9,7 @@ import click
 
 from shoal.cli.output import output_options, print_json, progress_bar, warnings_as_notices
 from shoal.cli.places import TABLE
-from shoal.cli.settings import split_names
+from shoal.cli.settings import dialect_options, policy_from, split_names
 
 if TYPE_CHECKING:
     from shoal.attacks import Attacked
@@ -57,7 +57,10 @@ def attack() -> None:
     multiple=True,
     help="Another release that the attacker holds.",
 )
-@click.option("--policy", metavar="FILE", help="The policy: hierarchies, orders, method.")
+@click.option(
+    "--policy", "policy_file", metavar="FILE", help="The policy: hierarchies, orders, method."
+)
+@dialect_options
 @output_options
 def attack_release(
     release: Place,
@@ -65,11 +68,18 @@ def attack_release(
     control: Place | None,
     attacks: tuple[str, ...],
     others: tuple[Path, ...],
-    policy: str | None,
     quiet: bool,
     as_json: bool,
+    **options: Any,
 ) -> None:
-    """Attack RELEASE, of which the manifest lies beside it."""
+    """Attack RELEASE, of which the manifest lies beside it.
+
+    --encoding, --delimiter and --decimal are those of the original and the
+    control; a release tells its own.
+    """
+    given = any(value is not None for value in options.values())
+    policy = policy_from(options) if given else None
+
     from shoal.attacks import attack as run
 
     with progress_bar(quiet) as report:
@@ -85,9 +95,16 @@ def attack_release(
 @click.option("--policy", required=True, metavar="FILE", help="The policy to release by.")
 @click.option("--share", type=float, default=0.2, show_default=True, help="People to hold out.")
 @click.option("--attacks", metavar="A,B", multiple=True, help="Which to try. [usual]")
+@dialect_options
 @output_options
 def attack_run(
-    file: Place, policy: str, share: float, attacks: tuple[str, ...], quiet: bool, as_json: bool
+    file: Place,
+    policy: str,
+    share: float,
+    attacks: tuple[str, ...],
+    quiet: bool,
+    as_json: bool,
+    **dialect: Any,
 ) -> None:
     """Hold out some people of FILE, release the others by a policy, and attack that.
 
@@ -97,8 +114,9 @@ def attack_run(
 
     with warnings_as_notices(quiet), progress_bar(quiet) as report:
         found, _ = run(
-            file, policy, share=share, attacks=split_names(attacks) or (), progress=report
-        )
+            file, policy, share=share, attacks=split_names(attacks) or (), progress=report,
+            **dialect,
+        )  # fmt: skip
     _say(found, quiet, as_json)
 
 

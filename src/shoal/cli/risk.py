@@ -9,7 +9,7 @@ import click
 
 from shoal.cli.output import check_new_file, notice, output_options, print_json, progress_bar
 from shoal.cli.places import TABLE
-from shoal.cli.settings import policy_from
+from shoal.cli.settings import dialect_options, policy_from
 from shoal.policy import KINDS
 from shoal.thresholds import THRESHOLDS
 
@@ -44,6 +44,7 @@ ATTACKERS = ("prosecutor", "journalist", "marketer")
     "--records", type=click.Path(path_type=Path), help="Write numbers of every record: private."
 )
 @click.option("--force", is_flag=True, help="Overwrite the file of --records.")
+@dialect_options
 @output_options
 def risk(
     file: Place,
@@ -66,7 +67,8 @@ def risk(
 
     FILE is a release with its manifest beside it, or microdata with --qi or
     --policy. Without a population only the prosecutor is looked at, who knows
-    that his target is in the table.
+    that his target is in the table. --encoding, --delimiter and --decimal are
+    those of microdata and of the population; a release tells its own.
 
     \b
     shoal risk release.csv --threshold ema

@@ -38,6 +38,8 @@ class Source:
     """Sets of quasi-identifiers that it was made for; empty if nobody says."""
     promised: Policy | None
     """Models and readers of its manifest."""
+    second: Any = None
+    """The sensitive values by group, a file or a table, of a release in two tables."""
 
     @property
     def generalised(self) -> list[str]:
@@ -89,29 +91,47 @@ def open_sources(
     return sources
 
 
-def open_source(release: Any, number: int, policy: Policy, own: tuple[str, ...] = ()) -> Source:
-    """Read one release and the manifest beside it; `number` names it where no file does."""
+def open_source(
+    release: Any, number: int, policy: Policy, own: tuple[str, ...] = (), *, apart: bool = False
+) -> Source:
+    """Read one release and the manifest beside it; `number` names it where no file does.
+
+    With `apart` also one in two tables (anatomy), which cannot be joined with others.
+    """
     name = str(release) if isinstance(release, str | Path) else f"release {number}"
-    claims = None
+    claims, second = None, None
     if (address := address_of(release)) is not None:
         name, stored = str(address), read_stored(address)
-        release = stored.table
+        release, second = stored.table, stored.second
         claims = checked_manifest(stored.manifest, name) if stored.manifest else None
     claims = claims or _claims(release)
-    if claims is not None and "sensitive_table" in claims.get("release", {}):
+    second = second if second is not None else _second_of(release, claims)
+    if second is not None and not apart:
         raise PolicyError(f"{name}: a release in two tables (anatomy) cannot be joined yet")
     if isinstance(release, Release):
-        if release.sensitive_table is not None:
-            raise PolicyError(f"{name}: a release in two tables (anatomy) cannot be joined yet")
         policy = _with_trees(policy, release.policy)
     about = About(_without_strange_trees(policy, claims), claims)
     data = release.table if isinstance(release, Release) else release
-    table, _ = to_arrow(data, about.missing)
+    dialect = (policy.encoding, policy.delimiter) if claims is None else ()  # a release has its own
+    table, _ = to_arrow(data, about.missing, *dialect)
     table = armed_names(table) if about.csv_safe else table
     promised = policy_from_manifest(claims, name) if claims is not None else None
     sets = (own,) if own else _known_sets(claims, promised)
     columns = tuple(table.column_names)
-    return Source(name, table, replace(about, columns=columns), sets, promised)
+    return Source(name, table, replace(about, columns=columns), sets, promised, second)
+
+
+def _second_of(release: Any, claims: Mapping[str, Any] | None) -> Any:
+    """The second table of a release in two: its own, or the file that the manifest names."""
+    if isinstance(release, Release):
+        return release.sensitive_table
+    told = (claims or {}).get("release", {}).get("sensitive_table")
+    if told is None:
+        return None
+    try:
+        return Path(release).with_name(told["file"])
+    except (KeyError, TypeError, ValueError):
+        raise InputError("the manifest does not name the sensitive table") from None
 
 
 def _with_trees(policy: Policy, made_with: Policy) -> Policy:

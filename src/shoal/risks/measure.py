@@ -14,15 +14,15 @@ from shoal.errors import InputError, PolicyError
 from shoal.policy import Policy
 from shoal.progress import Progress, reporting
 from shoal.risks.attackers import journalist, marketer, prosecutor
-from shoal.risks.disclosure import disclosure
+from shoal.risks.disclosure import Disclosure, disclosure, named
 from shoal.risks.individual import household_risks, individual_risks
 from shoal.risks.population import population_of
 from shoal.risks.result import Individual, PerRecord, Risk
 from shoal.risks.special import special_uniques
-from shoal.risks.subject import subject_of
+from shoal.risks.subject import Subject, subject_of
 from shoal.risks.uniques import population_uniques
 from shoal.thresholds import Given, Threshold
-from shoal.verification.hashes import release_differs
+from shoal.verification.hashes import release_differs, table_differs
 
 __all__ = ["ATTACKERS", "risk"]
 
@@ -95,10 +95,10 @@ def risk(
         )
     report("classes", 0, 1)
     sizes = subject.sizes
-    people = population_of(subject, population, counts, fraction, weights)
+    people = population_of(subject, population, counts, fraction, weights, roles)
     if people is None and counts is None and subject.weights is not None:
         with suppress(InputError):  # declared, but with gaps: then there is no estimate
-            people = population_of(subject, None, None, None, subject.weights)
+            people = population_of(subject, None, None, None, subject.weights, roles)
     attackers = [prosecutor(sizes, limit)]
     if people is not None:
         attackers += [journalist(sizes, people.people, limit)]
@@ -132,14 +132,28 @@ def risk(
         individual=individual,
         uniques=None if subject.released else population_uniques(sizes, share),
         special=special,
-        disclosures=tuple(disclosure(name, subject.values(name)) for name in subject.sensitive),
+        disclosures=tuple(_disclosed(subject, name) for name in subject.sensitive),
         threshold=limit,
         judged=judged,
         per_record=per_record,
         counted=subject.counted,
         persons_hidden=subject.persons_hidden,
+        apart=subject.apart is not None,
         changed=_changed(data, subject.source.about.manifest),
     )
+
+
+def _disclosed(subject: Subject, name: str) -> Disclosure:
+    """What is told of a sensitive column.
+
+    Who can be in which class of a release is known to whoever has the original, and said in
+    the manifest; before a release, and in two tables, everybody is in one class or group.
+    """
+    classes = subject.values(name)
+    if not subject.released or subject.apart is not None:
+        return disclosure(name, classes, named(classes))
+    told = ((subject.source.about.manifest or {}).get("disclosure") or {}).get(name)
+    return disclosure(name, classes, told and (float(told["average"]), float(told["highest"])))
 
 
 def _changed(data: Any, manifest: Mapping[str, Any] | None) -> bool:
@@ -148,7 +162,10 @@ def _changed(data: Any, manifest: Mapping[str, Any] | None) -> bool:
         return False
     told = manifest["release"]
     hashed = isinstance(told.get("sha256"), str)
-    return hashed and bool(release_differs(Path(data), told, "beside it"))
+    if hashed and release_differs(Path(data), told, "beside it"):
+        return True
+    apart = told.get("sensitive_table")
+    return bool(apart and table_differs(Path(data).with_name(apart["file"]), apart, "beside it"))
 
 
 def _households(codes: NDArray[Any]) -> NDArray[np.int64]:

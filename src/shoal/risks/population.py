@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.errors import InputError, PolicyError
+from shoal.policy import Policy
 from shoal.risks.places import placed
 from shoal.risks.subject import Subject, numbers_of, table_of
 
@@ -44,6 +45,7 @@ def population_of(
     counts: str | None = None,
     fraction: float | str | None = None,
     weights: str | None = None,
+    policy: Policy | None = None,
 ) -> Population | None:
     """F of every class from a table of people or of counts, from weights, or from a fraction.
 
@@ -59,6 +61,8 @@ def population_of(
         Share of the population that is in the table.
     weights
         A column of the subject's own table: how many people a record stands for.
+    policy
+        How files and numbers are written, where somebody said so.
     """
     given = [name for name, value in
              [("population", population), ("fraction", fraction), ("weights", weights)]
@@ -67,18 +71,19 @@ def population_of(
         raise PolicyError(f"{given[0]} and {given[1]}: expected one of them; got both")
     if counts is not None and population is None:
         raise PolicyError("counts: expected with population only: the column that counts people")
+    policy = Policy.parse() if policy is None else policy
     if population is not None:
-        return _counted(subject, population, counts)
+        return _counted(subject, population, counts, policy)
     if weights is not None:
-        return _weighted(subject, weights)
+        return _weighted(subject, weights, policy.decimal)
     return _by_fraction(subject, fraction) if fraction is not None else None
 
 
-def _counted(subject: Subject, data: Any, counts: str | None) -> Population:
-    table = table_of(data, subject.source.about.missing, "population")
+def _counted(subject: Subject, data: Any, counts: str | None, policy: Policy) -> Population:
+    table = table_of(data, subject.source.about.missing, "population", policy)
     heads = None
     if counts is not None:
-        numbers = numbers_of(table, counts, "population")
+        numbers = numbers_of(table, counts, "population", policy.decimal)
         heads = numbers.astype(np.int64)
         if (heads != numbers).any():
             raise InputError(f"population: column {counts!r}: expected whole numbers of people")
@@ -104,8 +109,8 @@ def _counted(subject: Subject, data: Any, counts: str | None) -> Population:
     return Population(people, "counted", int(subject.sizes.sum()) / total, unknown)
 
 
-def _weighted(subject: Subject, weights: str) -> Population:
-    numbers = numbers_of(subject.table, weights, "weights")
+def _weighted(subject: Subject, weights: str, decimal: str | None) -> Population:
+    numbers = numbers_of(subject.table, weights, "weights", decimal)
     if (numbers < 1).any():
         raise InputError(f"weights: column {weights!r}: a record stands for itself at least: 1")
     ids, count = subject.classes

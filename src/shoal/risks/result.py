@@ -99,6 +99,8 @@ class Risk:
     """What chances are among: records, or persons where it is known whose each record is."""
     persons_hidden: bool = False
     """The promises count persons, who are not published: chances can be larger than these."""
+    apart: bool = False
+    """Quasi-identifiers are published as they are, sensitive values in a second table."""
     changed: bool = False
     """The file is not the one that its manifest describes."""
 
@@ -139,6 +141,7 @@ class Risk:
             "qi": list(self.qi),
             "counted": self.counted,
             **({"persons": "not published"} if self.persons_hidden else {}),
+            **({"tables": 2} if self.apart else {}),
             **({"changed": True} if self.changed else {}),
             **{attacker.name: attacker.to_dict() for attacker in self.attackers},
         }

@@ -38,6 +38,11 @@ def _lines(risk: Risk) -> Iterator[str]:
     yield from _verdict(risk)
     kind = "release" if risk.released else "microdata, before any release"
     yield f"{risk.name}: {kind}; {risk.records:,} records in {risk.classes:,} classes"
+    if risk.apart:
+        yield (
+            "quasi-identifiers are published as they are: classes are of equal ones, and hide "
+            "nobody; what is hidden is which sensitive value is whose, within groups"
+        )
     if risk.counted == "persons":
         yield "chances are among persons, of whom each counts once in a class"
     if risk.persons_hidden:
@@ -54,13 +59,20 @@ def _lines(risk: Risk) -> Iterator[str]:
         yield f"{name} ({knows}): {most}average {percent(attacker.average)}{above}"
     yield from _people(risk)
     yield from _standing_out(risk)
+    one, many = ("group", "groups") if risk.apart else ("class", "classes")
     for found in risk.disclosures:
         yield (
-            f"{found.column}: the majority of a class tells {percent(found.told_by_majority)} of "
+            f"{found.column}: the majority of a {one} tells {percent(found.told_by_majority)} of "
             f"the values, that of the table {percent(found.base_rate)}; "
-            f"{found.homogeneous_classes:,} classes have one value only "
+            f"{found.homogeneous_classes:,} {many} have one value only "
             f"({percent(found.homogeneous_records)} of the records)"
         )
+        if found.named_average is not None and found.named_highest is not None:
+            yield (
+                f"  who takes any record that a person can be has the person's {found.column} with "
+                f"a chance of {percent(found.named_average)} on average, "
+                f"{percent(found.named_highest)} at most"
+            )
 
 
 def _verdict(risk: Risk) -> Iterator[str]:

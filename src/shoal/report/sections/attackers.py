@@ -88,9 +88,7 @@ def attacks_tried(source: Source, policy: Policy | None) -> Told:
     if source.original is None:
         return [], [], {}
     command = f"shoal attack {source.name} --original FILE --control FILE"
-    if source.apart:
-        why = "attacks are made for one table, and this release has two."
-    elif source.table.num_rows > MOST_RECORDS:
+    if source.table.num_rows > MOST_RECORDS:
         why = (
             f"of more than {MOST_RECORDS:,} records that takes longer than a report may. "
             f"{code(command)} tries them."
