@@ -203,3 +203,92 @@ def best_exchange(lost, places, rows):
         sum(lost(place, row) for place, row in zip(places, order, strict=True))
         for order in permutations(rows)
     )
+
+
+def followed(first, second, qi, sensitive):
+    """Values left for each pair of classes, by all ways in which the first are in the second.
+
+    Every record of the first release is another one of the second: one whose intervals overlap
+    its own and which has its value.
+    """
+
+    def ends(cell):
+        low, _, high = cell.strip("[]").partition(",")
+        return float(low), float(high or low)
+
+    def fits(row, other):
+        spans = [(ends(row[a]), ends(other[a])) for a in qi]
+        meet = all(a[0] <= b[1] and b[0] <= a[1] for a, b in spans)
+        return meet and row[sensitive] == other[sensitive]
+
+    def box(row):
+        return tuple(row[a] for a in qi)
+
+    found, used = {}, []
+
+    def place(index):
+        if index == len(first):
+            for row, number in zip(first, used, strict=True):
+                pair = box(row), box(second[number])
+                found.setdefault(pair, set()).add(row[sensitive])
+            return
+        for number, other in enumerate(second):
+            if number not in used and fits(first[index], other):
+                used.append(number)
+                place(index + 1)
+                used.pop()
+
+    place(0)
+    return found
+
+
+def worlds(releases, persons):
+    """Values that each person has in some world: `releases` are (members, values) of classes."""
+    left, world = [set() for _ in range(persons)], {}
+
+    def fits(person):
+        return all(
+            sum(world.get(other) == world[person] for other in members)
+            <= values.count(world[person])
+            for classes in releases
+            for members, values in classes
+            if person in members
+        )
+
+    def place(person):
+        if person == persons:
+            for who, value in world.items():
+                left[who].add(value)
+            return
+        for value in {v for classes in releases for _, values in classes for v in values}:
+            world[person] = value
+            if fits(person):
+                place(person + 1)
+            del world[person]
+
+    place(0)
+    return left
+
+
+def used_edges(own, other, edges):
+    """Edges that some matching uses in which everybody of the left side has a place; or None."""
+    people = [node for node, many in enumerate(own) for _ in range(many)]
+    found, left, used = set(), list(other), []
+    whole = False
+
+    def place(index):
+        nonlocal whole
+        if index == len(people):
+            whole = True
+            found.update(used)
+            return
+        for edge in edges:
+            if edge[0] == people[index] and left[edge[1]]:
+                left[edge[1]] -= 1
+                used.append(edge)
+                place(index + 1)
+                used.pop()
+                left[edge[1]] += 1
+
+    place(0)
+    return found if whole else None

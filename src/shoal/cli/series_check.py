@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 )
 @click.option("-m", type=int, help="At least m values for everybody. [manifests]")
 @click.option("-k", type=int, help="At least k persons for everybody. [manifests]")
+@click.option(
+    "--nobody-leaves", is_flag=True, help="Who is in one release is known to be in all later ones."
+)
 @click.option("--policy", "policy_file", metavar="FILE", help="A policy with hierarchies, orders.")
 @output_options
 def series_check(
@@ -32,6 +35,7 @@ def series_check(
     records: tuple[Path, ...],
     m: int | None,
     k: int | None,
+    nobody_leaves: bool,
     policy_file: str | None,
     quiet: bool,
     as_json: bool,
@@ -53,7 +57,9 @@ def series_check(
 
     with progress_bar(quiet) as report:
         report("join", 0, 1)
-        result = check(releases, records=records, policy=policy_file, m=m, k=k)
+        result = check(
+            releases, records=records, policy=policy_file, m=m, k=k, nobody_leaves=nobody_leaves
+        )
     for name in result.unsure:
         notice(f"{name}: its hierarchy or order is not at hand; the numbers are a guess", quiet)
     if as_json:

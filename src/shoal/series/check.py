@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.encoding.folding import fold
-from shoal.encoding.values import distinct_values
 from shoal.errors import InputError, PolicyError
 from shoal.io.write import sha256_of
 from shoal.joining.check import reading_policy
@@ -18,7 +16,8 @@ from shoal.joining.sources import Source, open_source
 from shoal.policy import Policy
 from shoal.series.chain import Chain, open_chain
 from shoal.series.cohorts import crowds, histories
-from shoal.series.overlaying import overlaid
+from shoal.series.matching import Placed, candidates
+from shoal.series.overlaying import overlaid, value_codes
 from shoal.series.result import Exactly, SeriesCheck
 from shoal.verification.check import published_names, released_classes
 
@@ -32,6 +31,7 @@ def series_check(
     policy: Policy | str | Path | None = None,
     m: int | None = None,
     k: int | None = None,
+    nobody_leaves: bool = False,
 ) -> SeriesCheck:
     """Attack the releases of a series: what is left of whoever is in all of them.
 
@@ -45,6 +45,9 @@ def series_check(
         Hierarchies and orders, which manifests do not have; columns, where there is no manifest.
     m, k
         What must hold over all of them, where no manifest says it.
+    nobody_leaves
+        It is known that everybody of a release is in all later ones: then their records are
+        matched, and what no matching of all of them has is ruled out.
 
     Returns
     -------
@@ -70,7 +73,8 @@ def series_check(
     claimed = all(_claims_series(source) for source in sources)
     promise, level = _level(m, k, [known, *promised], secret)
     common = level if claimed and promise == "m" else None
-    seen, unsure = overlaid(sources, qi, secret, common)
+    invented = [_counterfeits_of(source) for source in sources] if nobody_leaves else None
+    seen, unsure = overlaid(sources, qi, secret, common, invented)
     exact = _exactly(sources, qi, secret, records, promise, level) if records else None
     return SeriesCheck(tuple(s.name for s in sources), promise, level, seen, exact, unsure)
 
@@ -78,6 +82,13 @@ def series_check(
 def _claims_series(source: Source) -> bool:
     part = (source.about.manifest or {}).get("series")
     return isinstance(part, dict) and part.get("promise") == "m"
+
+
+def _counterfeits_of(source: Source) -> int:
+    """How many records are counterfeits, as its manifest says."""
+    part = (source.about.manifest or {}).get("series")
+    found = part.get("counterfeits") if isinstance(part, dict) else 0
+    return found if isinstance(found, int) else 0
 
 
 def _level(
@@ -134,21 +145,14 @@ def _chain_of(sources: Sequence[Source], records: Sequence[str | Path]) -> Chain
 def _values_left(
     chain: Chain, sources: Sequence[Source], qi: Sequence[str], secret: str
 ) -> NDArray[np.int64]:
-    """Values that are in a person's class in all releases that he is in."""
-    number: dict[str, int] = {}
-    left: list[set[int] | None] = [None] * chain.persons
-    for link, source in zip(chain.links, sources, strict=True):
+    """How many values are left of each person, by all releases that he is in."""
+    codes, _ = value_codes(sources, secret)
+    placed = []
+    for link, source, value in zip(chain.links, sources, codes, strict=True):
         names = published_names(qi, source.table.column_names)
-        ids, count = released_classes(source.table, names)
-        distinct = distinct_values(source.table.column(secret))
-        own = [number.setdefault(fold(text), len(number)) for text in distinct.texts()]
-        codes = np.array([*own, number.setdefault("", len(number))])[distinct.codes]
-        values: list[set[int]] = [set() for _ in range(count)]
-        for class_, code in zip(ids.tolist(), codes.tolist(), strict=True):
-            values[class_].add(code)
-        for person, class_ in zip(link.rows.tolist(), ids.tolist(), strict=True):
-            if person >= 0:
-                before = left[person]
-                here = values[class_]
-                left[person] = here if before is None else before & here
-    return np.array([-1 if one is None else len(one) for one in left], dtype=np.int64)
+        ids, _ = released_classes(source.table, names)
+        real = link.rows >= 0
+        placed.append(Placed(link.rows[real], ids[real].astype(np.int64), ids.astype(np.int64),
+                             value.astype(np.int64)))  # fmt: skip
+    left = candidates(placed, chain.persons)
+    return np.array([len(one) or -1 for one in left], dtype=np.int64)

@@ -32,6 +32,10 @@ class Overlaid:
     """Whether all cells were looked at."""
     unfit: int = 0
     """Classes of single releases that cannot be what a series promises, whoever is in them."""
+    matched: bool = False
+    """Whether all records were matched, since it is known that nobody leaves."""
+    contradicted: bool = False
+    """Whether they cannot be, if the releases keep the m that they promise."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ class SeriesCheck:
         """``holds`` (by the records), ``broken``, or ``not refuted`` by the releases alone."""
         if self.exact is not None:
             return BROKEN if self.exact.exposed else HOLDS
-        if self.seen.unfit:
+        if self.seen.unfit or self.seen.contradicted:
             return BROKEN
         found = self.seen.least if self.promise == "m" else self.seen.smallest
         return BROKEN if found is not None and found < self.level else OPEN
@@ -95,6 +99,13 @@ class SeriesCheck:
         seen = self.seen
         head = f"  by the releases alone: {seen.cells:,} places where classes of all overlap"
         lines = [f"{head}, the smallest for {seen.smallest:,} persons at most"]
+        if seen.matched:
+            lines.append("  all records were matched, since nobody leaves")
+        if seen.contradicted:
+            lines.append(
+                f"  they cannot all be, if everybody is left among {self.level} values: the "
+                "promise is broken, or somebody has left"
+            )
         if seen.least is not None:
             lines.append(
                 f"  whoever is known to be in one of {seen.pinned:,} of them has one value only"
