@@ -28,6 +28,8 @@ QUESTIONS = [
     "SELECT Age, avg(Salary) FROM r GROUP BY Age",
     "SELECT Age, avg(Wage) FROM r GROUP BY Age",
     "SELECT Age, Gender, sum(Wage) FROM r GROUP BY Age, Gender",
+    "SELECT Wage, count(*) FROM r GROUP BY Wage",
+    "SELECT Wage, avg(Age) FROM r GROUP BY Wage",
 ]
 QI = ["Age", "Gender", "Education", "Marital"]
 MILLION = 1_000_000

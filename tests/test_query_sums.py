@@ -8,6 +8,7 @@ from itertools import chain, repeat
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -17,7 +18,9 @@ import shoal
 from command import shoal as command
 from naive_query import Spec, aggregate, columns, expected_numbers, to_sql, worlds
 from shoal.errors import PolicyError
-from shoal.recipient import query
+from shoal.recipient import query, sums
+from shoal.recipient.aggregates import Aggregate
+from shoal.recipient.measured import Measured
 
 pytestmark = pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
 CELLS: dict[str, list[Any]] = {
@@ -133,6 +136,33 @@ def test_a_group_is_the_question_for_its_value(rows, names, function):
         assert (row["lower"], row["upper"]) == pytest.approx((alone.lower, alone.upper))
         if alone.expected is not None:
             assert row["expected"] == pytest.approx(alone.expected)
+
+
+@given(st.data())
+def test_many_groups_of_one_row_at_once_are_each_on_its_own(data):
+    """What grouping by a column with a value a record takes."""
+    numbers = st.sampled_from([-2.5, -1.0, 0.0, 0.1, 3.0, 7.25])
+    low = np.array(data.draw(st.lists(st.tuples(numbers, numbers), min_size=1, max_size=4)))
+    cells = len(low)
+    wide = st.lists(st.sampled_from([0.0, 1.0, np.inf]), min_size=2 * cells, max_size=2 * cells)
+    high = low + np.array(data.draw(wide)).reshape(cells, 2)
+    column = Measured(
+        codes=np.zeros(1, np.int32), signatures=[{}, {}], possible=np.ones((cells, 2), bool),
+        low=low, high=high, cell=np.repeat(np.arange(cells, dtype=np.int32), 2),
+        signature=np.tile(np.arange(2, dtype=np.int32), cells), first=low.ravel(),
+        last=low.ravel() + 1, share=np.full(2 * cells, 0.5), whole=False,
+    )  # fmt: skip
+    made = st.tuples(st.integers(0, cells - 1), st.integers(1, 9), st.sampled_from([1, 2, 3]),
+                     st.booleans(), st.sampled_from([0.0, 0.5, 3.0]))  # fmt: skip
+    drawn = data.draw(st.lists(made, min_size=1, max_size=6))
+    cell, records, ways, certain, weight = map(np.array, zip(*drawn, strict=True))
+    allowed = np.column_stack([ways & 1, ways & 2]) > 0
+    rows = sums._Rows(cell, records, allowed, certain, allowed * weight[:, None])
+    for function in ("sum", "avg"):
+        asked = Aggregate(function, "x")
+        found = list(sums._amounts_alone(asked, column, rows))
+        each = [sums._amount(asked, column, rows.at(slice(i, i + 1))) for i in range(len(drawn))]
+        assert found == each
 
 
 # Against DuckDB on the original

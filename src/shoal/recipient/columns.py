@@ -17,7 +17,7 @@ from shoal.errors import InputError, PolicyError, no_column
 from shoal.recipient.apart import Apart
 from shoal.recipient.groups import Grouping, exact_grouping, spread_grouping
 from shoal.recipient.logic import On
-from shoal.recipient.spread import profiles_of
+from shoal.recipient.spread import Asked, profiles_of
 from shoal.released.about import About
 from shoal.released.cells import (
     Anything,
@@ -67,13 +67,14 @@ class Released:
 
     def grouped(self, name: str, parts: Sequence[On]) -> Grouping:
         """A column to group by."""
-        codes, cells, reading = self.cells(name)
         own = [part for part in parts if part.column == name]
-        if not reading.generalised and name in self.table.column_names:
-            distinct = self._distinct(name)
-            if self.about.csv_safe:
-                distinct = replace(distinct, values=armed_column(distinct.values))
-            return exact_grouping(name, distinct, cells, reading, own)
+        known = name in self.table.column_names
+        if known and not own and self.about.generalised(name) is False:
+            return exact_grouping(self._shown(name))
+        codes, cells, reading = self.cells(name)
+        if not reading.generalised and known:
+            asked = Asked(name, reading, cells, own)
+            return exact_grouping(self._shown(name), asked)
         grouping = spread_grouping(name, codes, cells, reading, own)
         self._remark(name, cells, reading)
         if any(isinstance(cell, Anything) for cell in cells) and reading.tree is None:
@@ -148,6 +149,15 @@ class Released:
         else:  # typed columns are what their type says
             guess = Reading(guess_kind(distinct.values)[0], bool(generalised))
         return self.about.reading(name, guess)
+
+    def _shown(self, name: str) -> Distinct:
+        """The distinct values as they were before they were made safe for spreadsheets."""
+        distinct = self._distinct(name)
+        return (
+            replace(distinct, values=armed_column(distinct.values))
+            if self.about.csv_safe
+            else distinct
+        )
 
     def _distinct(self, name: str) -> Distinct:
         return distinct_values(self.table.column(name), self.about.missing)

@@ -64,28 +64,33 @@ class Grouping:
         )
 
 
-def exact_grouping(
-    name: str, distinct: Distinct, cells: Sequence[Cell], reading: Reading, parts: Sequence[On]
-) -> Grouping:
-    """A column that is published as it is: every record is in one group."""
-    asked = Asked(name, reading, cells, parts)
-    regions, line = asked.regions, asked.line
-    texts = [cell.texts[0] for cell in asked.cells if isinstance(cell, Values)]
-    keys = [None if text is None else line.key(text) if parts else text for text in texts]
-    in_order = np.asarray(pc.sort_indices(distinct.values)).tolist()
-    order = np.array([*in_order, *([len(in_order)] if distinct.has_missing else [])], np.int32)
-    rank = np.empty(len(order), dtype=np.int32)
-    rank[order] = np.arange(len(order))
-    ways = [regions.missing if key is None else regions.of(key) for key in keys]
-    signature = np.array([regions.signature[way] for way in ways], dtype=np.int32)
-    values = distinct.values.take(pa.array(in_order, pa.int64()))
-    missing = pa.nulls(int(distinct.has_missing), values.type)
+def exact_grouping(distinct: Distinct, asked: Asked | None = None) -> Grouping:
+    """A column that is published as it is: every record is in one group.
+
+    `asked` are the conditions on the column, if there are any.
+    """
+    in_order = np.asarray(pc.sort_indices(distinct.values)).astype(np.int32)
+    order = np.append(in_order, np.full(int(distinct.has_missing), len(in_order), np.int32))
     size = len(order)
+    rank = np.empty(size, dtype=np.int32)
+    rank[order] = np.arange(size)
+    signature = np.zeros(size, dtype=np.int32) if asked is None else _signature_of(asked)
+    signatures: list[dict[On, Truth]] = [{}] if asked is None else asked.regions.signatures
+    values = distinct.values.take(pa.array(in_order))
+    missing = pa.nulls(int(distinct.has_missing), values.type)
     codes = np.where(distinct.codes < 0, np.int32(size - 1), distinct.codes).astype(np.int32)
     return Grouping(
         codes, pa.concat_arrays([values, missing]), np.arange(size, dtype=np.int32), rank,
-        np.ones(size), np.ones(size, dtype=bool), signature[order], regions.signatures, True,
+        np.ones(size), np.ones(size, dtype=bool), signature[order], signatures, True,
     )  # fmt: skip
+
+
+def _signature_of(asked: Asked) -> NDArray[np.int32]:
+    """How the conditions come out on each value of a column that is published as it is."""
+    regions, line = asked.regions, asked.line
+    texts = [cell.texts[0] for cell in asked.cells if isinstance(cell, Values)]
+    ways = [regions.missing if text is None else regions.of(line.key(text)) for text in texts]
+    return np.array([regions.signature[way] for way in ways], dtype=np.int32)
 
 
 def spread_grouping(

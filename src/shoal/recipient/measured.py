@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -51,20 +52,20 @@ class Measured:
     whole: bool
     """All are whole numbers."""
 
-    @property
+    @cached_property
     def shares(self) -> Floats:
         """Cell by signature: how likely it is to come out so."""
         return self._summed(self.share)
 
-    @property
+    @cached_property
     def totals(self) -> Floats:
         """Cell by signature: the share times the mean of the numbers there."""
         return self._summed(self.share * (self.first + self.last) / 2)
 
     def _summed(self, of_piece: Floats) -> Floats:
-        found = np.zeros(self.possible.shape)
-        np.add.at(found, (self.cell, self.signature), of_piece)
-        return found
+        cells, ways = self.possible.shape
+        at = self.cell.astype(np.int64) * ways + self.signature
+        return np.bincount(at, of_piece, cells * ways).reshape(cells, ways)
 
 
 def present(name: str) -> Expression:

@@ -13,6 +13,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -184,8 +185,13 @@ class Asked:
         self.cells = [_read_as_asked(cell, asked, reading) for cell in cells]
         self.texts = _mentioned(self.cells, reading)
         self.line = line_of(column, reading, tests, self.texts)
-        self.domain = _domain(self.cells, self.texts, reading, self.line)
         self.regions = _Regions(parts, list(dict.fromkeys(tests)), self.line)
+        self.reading = reading
+
+    @cached_property
+    def domain(self) -> _Domain:
+        """What the column's values can be; not every question asks."""
+        return _domain(self.cells, self.texts, self.reading, self.line)
 
 
 def profiles_of(
