@@ -204,6 +204,35 @@ def test_the_level_within_a_budget_of_loss_tells_nothing_of_who_was_dropped(
     assert len(found) == 1
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"l": "auto", "method": "mondrian"},
+        {"l": "auto", "method": "hilbert", "k": 2},
+        {"l": "auto", "method": "best", "effort": "instant"},
+        {"l": "auto", "method": "mondrian", "max_loss": 0.6},
+        {"search": "l", "max_loss": 0.6, "method": "mondrian"},
+    ],
+    ids=str,
+)
+def test_the_largest_l_tells_no_value_of_who_was_dropped(asked: dict[str, Any]) -> None:
+    """8 of 40 have the most frequent value: l = 5 is possible, and 4 with the one far away."""
+    ages = [*(20 + i % 20 for i in range(40)), 5_000]
+    ills = [f"d{i % 5}" for i in range(40)]
+    found = set()
+    for his in ("d0", "d1", "other"):
+        table = pa.table({"age": ages, "ill": [*ills, his]})
+        release = shoal.anonymize(
+            table, qi=["age"], sensitive="ill", max_suppressed="3%", seed=1, **asked
+        )
+        assert release.verify().ok
+        assert release.suppressed is not None
+        assert release.suppressed.records == 1
+        assert release.policy.l == 5
+        found.add(json.dumps([release.table.to_pydict(), release.manifest]))
+    assert len(found) == 1
+
+
 @pytest.mark.parametrize("method", ["mondrian", "tds"])
 def test_the_release_of_those_who_are_kept_is_the_same(method: str) -> None:
     asked = {**CENSUS, "k": 5, "l": 2, "method": method}

@@ -68,6 +68,9 @@ def exposure(
         np.array([records], dtype=np.int64),
         np.array([records, 1], dtype=np.int64),
     )
+    # Nothing is so large, and what a manifest asks for may be more than a kernel takes.
+    too_many = records + 1
+    k, diverse = min(k, too_many), diverse._replace(l=min(diverse.l, too_many))
     progress = _judge_all(*sides, bits, k, table.sizes, _sensitive(table, known, diverse), found)
     unjudged = _unjudged(*sides, progress, len(table.sizes))
     lonely = ~(found.exposed[0] | found.hidden[0] | unjudged[0])

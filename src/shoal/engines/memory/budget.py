@@ -14,7 +14,8 @@ answer is the largest level that was found to fit, and no more is said of it.
 Where records may be suppressed, those that are kept are grouped alone before a level is
 judged, and on their own scales: otherwise the level, which is public, would tell how far
 away a suppressed record was. (Spans of fewer records are no wider, so that the loss on
-the scales of all is within the budget, too.)
+the scales of all is within the budget, too.) Once it is known who is kept, the level is
+searched anew among them (`decided_by_kept`): it follows from what is published.
 """
 
 from __future__ import annotations
@@ -32,10 +33,12 @@ from shoal.plan import Plan
 from shoal.progress import Report, silent
 from shoal.release import Budget
 
-__all__ = ["best_l", "strongest"]
+__all__ = ["best_l", "decided_by_kept", "strongest"]
 
-Alone = Callable[[Kept, Plan, Limit], Kept]
+Alone = Callable[[Kept, Plan, Limit | None], Kept]
 """Groups of kept records anew, under a plan, until a limit."""
+Grouped = Callable[[Plan, Limit], Kept | None]
+"""Groups under a plan, made until a limit; None where there are none."""
 TRIAL_SHARE = 1 / 16
 """Of the time that is left, what one trial may take: about twenty leave a fourth of it."""
 
@@ -78,16 +81,47 @@ def strongest(
     alone
         Groups kept records anew, as if there were no others; not asked where all are kept.
     """
+    most = _largest(table.codebook, plan.policy.search)
+    return _searched(
+        most, plan, limit, lambda trial, until: _kept(table, trial, report, until, alone)
+    )
+
+
+def decided_by_kept(
+    kept: Kept, undecided: Plan, alone: Alone, limit: Limit = NO_LIMIT
+) -> tuple[Plan, Budget | None, Kept] | None:
+    """What is left to the table, decided by the records that are kept: it is public.
+
+    Counted with everybody, the largest l would tell whether one who was dropped had the most
+    frequent value. None where what was decided with everybody has to stay.
+    """
+    plan = undecided
+    if plan.policy.l == "auto":
+        plan = plan.decided(l=best_l(kept.table.codebook))
+
+    def grouped(trial: Plan, until: Limit) -> Kept | None:
+        found = alone(kept, trial, until)
+        return None if found is kept else found
+
+    if not plan.open:
+        found = alone(kept, plan, None)
+        return None if found is kept else (plan, None, found)
+    try:
+        return _searched(_largest(kept.table.codebook, plan.policy.search), plan, limit, grouped)
+    except (InfeasibleError, NotFoundError):
+        return None
+
+
+def _searched(most: int, plan: Plan, limit: Limit, grouped: Grouped) -> tuple[Plan, Budget, Kept]:
+    """The plan with the largest level up to `most` whose groups fit, and these groups."""
     name, most_loss = plan.policy.search, plan.policy.max_loss
     assert most_loss is not None
-    most = _largest(table.codebook, name)
     losses: dict[int, float] = {}
     fitting_groups: dict[int, Kept] = {}
 
     def fits(level: int) -> bool:
         if level not in losses:
-            trial = plan.decided(**{name: level})
-            kept = _kept(table, trial, report, limit.share(TRIAL_SHARE), alone)
+            kept = grouped(plan.decided(**{name: level}), limit.share(TRIAL_SHARE))
             losses[level] = math.inf if kept is None else kept.loss_alone
             if kept is not None and losses[level] <= most_loss:
                 for weaker in [known for known in fitting_groups if known < level]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,14 +29,16 @@ from shoal.encoding.treating import seen_before_groups, treated
 from shoal.encoding.weights import about_weights, with_weights
 from shoal.engines.base import Decision, Engine, Measured
 from shoal.engines.memory.bound import BOUND_SHARE, bound_of
-from shoal.engines.memory.budget import best_l, strongest
+from shoal.engines.memory.budget import best_l, decided_by_kept, strongest
 from shoal.engines.memory.canonical import canonical
 from shoal.engines.memory.facts import (
     before_of,
     disclosure_of,
     exposed_in,
     loss_held_by,
+    lost_by_all,
     method_used,
+    proof_of_rest,
     suppression_of,
     unprotected_in,
 )
@@ -55,7 +58,7 @@ from shoal.io.parts import file_and_part
 from shoal.io.read import delimiter_of
 from shoal.io.several import is_several
 from shoal.io.write import sha256_of
-from shoal.metrics.loss import measure, record_losses
+from shoal.metrics.loss import measure
 from shoal.models import check_eligible
 from shoal.plan import Plan
 from shoal.policy import Policy
@@ -175,11 +178,12 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
     def decide(self, encoded: Encoded, plan: Plan) -> Decision:
         """The best l, the strongest level within a budget of loss, and what to warn of."""
         self.report("partition", 0, 1)
-        table = encoded.table
+        table, undecided = encoded.table, plan
         budget: Budget | None = None
         groups: Kept | None = None
         if plan.policy.l == "auto":
             plan = plan.decided(l=best_l(table.codebook))
+        drops = plan.policy.suppressible(table.n) and plan.policy.suppress_by == "drop"
         if plan.open:
             ordered = canonical(table, plan.seed)
 
@@ -189,7 +193,15 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             plan, budget, kept = strongest(ordered.table, plan, self.report, self.limit, alone)
             everybody = kept.rows is None
             groups = ordered.back(self._mended(kept, plan)) if everybody else kept
-        self.check_possible(table, plan)
+        elif undecided.open and drops:
+            self.check_possible(table, plan)
+            groups = self._without_some(encoded, plan)
+        if drops and groups is not None and groups.rows is not None:
+            by = partial(self._alone, encoded)
+            found = decided_by_kept(groups, undecided, by, self.limit)
+            plan, budget, groups = found or (plan, budget, groups)
+        else:
+            self.check_possible(table, plan)
         cautions = plan.method.cautions(plan.seen(table), plan.models, plan.options)
         source = encoded.source.table
         known = exposed(source, table, _without_means(plan.policy), plan.policy.k or 0)
@@ -208,13 +220,19 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             return shown
         if not plan.policy.suppressible(encoded.table.n):
             found = self._everybody(encoded, plan)
+        elif shown is not None and shown.rows is not None:  # who is kept has decided the level
+            found = self._alone(encoded, shown, plan)
         else:
-            ordered = canonical(encoded.table, plan.seed)
-            limit = self._for_method(encoded, plan)
-            finding = limit.share(FINDING_SHARE)
-            kept = partition_kept(ordered.table, plan, self.report, finding, regrouped=True)
-            found = self._alone(encoded, ordered.back(self._mended(kept, plan)), plan)
+            found = self._without_some(encoded, plan)
         return found if shown is None or found.loss_alone <= shown.loss_alone else shown
+
+    def _without_some(self, encoded: Encoded, plan: Plan) -> Kept:
+        """Groups of those who are kept, where some may be suppressed."""
+        ordered = canonical(encoded.table, plan.seed)
+        limit = self._for_method(encoded, plan)
+        finding = limit.share(FINDING_SHARE)
+        kept = partition_kept(ordered.table, plan, self.report, finding, regrouped=True)
+        return self._alone(encoded, ordered.back(self._mended(kept, plan)), plan)
 
     def _alone(self, encoded: Encoded, kept: Kept, plan: Plan, limit: Limit | None = None) -> Kept:
         """Kept records grouped anew, as if those who are suppressed had never been there.
@@ -241,8 +259,9 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             outcome = self._everybody(rest, asked, limit).outcome
         except ShoalError:
             return kept
-        found = Kept(table, outcome, kept.rows, kept.suppressed, among_all=kept.table)
-        return found._replace(outcome=replace(outcome, proof=_proof_of_rest(kept, found)))
+        among_all = kept.table if kept.among_all is None else kept.among_all
+        found = Kept(table, outcome, kept.rows, kept.suppressed, among_all)
+        return found._replace(outcome=replace(outcome, proof=proof_of_rest(kept, found)))
 
     def _mended(self, kept: Kept, plan: Plan) -> Kept:
         """Groups that hold when published, wherever what a method promises group by group can fail.
@@ -348,7 +367,7 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
         if not plan.proves or draft.kept.outcome.separated is not None:
             return None
         ordered = canonical(encoded.table, plan.seed)
-        lost = _lost(encoded.table, draft)[ordered.order]
+        lost = lost_by_all(encoded.table, draft.kept, draft.recoding)[ordered.order]
         return bound_of(ordered.table, plan, self.report, self.limit, lost)
 
     def release(
@@ -397,28 +416,6 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             fingerprint=fingerprint_of(draft.published.table, draft.published.sensitive_table),
             verified_as=(plan.models, plan.policy, draft.published.qi, draft.persons, verification),
         )
-
-
-def _lost(table: EncodedTable, draft: Draft) -> NDArray[np.float64]:
-    """What each record of the table loses in the release; one that is suppressed, all."""
-    kept = draft.kept
-    lost = record_losses(*kept.priced(draft.recoding))
-    if kept.rows is None:
-        return lost
-    every = np.full(table.n, float(table.costs.weight.sum()))
-    every[kept.rows] = lost
-    return every
-
-
-def _proof_of_rest(kept: Kept, found: Kept) -> str:
-    """What is proven of records that were grouped once more: still the same, if they lose as much.
-
-    What a method proves of them alone says nothing about other records to leave out.
-    """
-    if found.loss <= kept.loss + 1e-12:
-        return kept.outcome.proof
-    proof = found.outcome.proof
-    return proof and f"of the records that are kept: {proof}"
 
 
 def _read_by_value(policy: Policy) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shoal.encoding.classes import class_sizes
 from shoal.encoding.exposure import exposed_in_release, left_empty, unprotected
@@ -11,6 +12,7 @@ from shoal.encoding.table import EncodedTable, Recoding
 from shoal.engines.memory.outliers import Kept
 from shoal.metrics.coverage import covered
 from shoal.metrics.disclosure import Disclosure, attribute_disclosure
+from shoal.metrics.loss import record_losses
 from shoal.metrics.outliers import Outliers, outliers_of
 from shoal.models import needs_sensitive
 from shoal.plan import Plan
@@ -18,8 +20,8 @@ from shoal.release import Before, MethodUsed, Suppression
 from shoal.verification.chances import risk_of
 
 __all__ = [
-    "before_of", "disclosure_of", "exposed_in", "loss_held_by", "method_used", "suppression_of",
-    "unprotected_in",
+    "before_of", "disclosure_of", "exposed_in", "loss_held_by", "lost_by_all", "method_used",
+    "proof_of_rest", "suppression_of", "unprotected_in",
 ]  # fmt: skip
 
 
@@ -86,3 +88,24 @@ def disclosure_of(kept: Kept, recoding: Recoding, plan: Plan) -> dict[str, Discl
         for number, column in enumerate(kept.table.sensitive)
     }
     return {name: risk for name, risk in found.items() if risk is not None}
+
+
+def lost_by_all(table: EncodedTable, kept: Kept, recoding: Recoding) -> NDArray[np.float64]:
+    """What each record of the table loses in the release; one that is suppressed, all."""
+    lost = record_losses(*kept.priced(recoding))
+    if kept.rows is None:
+        return lost
+    every = np.full(table.n, float(table.costs.weight.sum()))
+    every[kept.rows] = lost
+    return every
+
+
+def proof_of_rest(kept: Kept, found: Kept) -> str:
+    """What is proven of records that were grouped once more: still the same, if they lose as much.
+
+    What a method proves of them alone says nothing about other records to leave out.
+    """
+    if found.loss <= kept.loss + 1e-12:
+        return kept.outcome.proof
+    proof = found.outcome.proof
+    return proof and f"of the records that are kept: {proof}"
