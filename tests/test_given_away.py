@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import itertools
 import json
+import pickle
 from typing import Any
 
 import numpy as np
@@ -147,3 +149,11 @@ def test_what_a_budget_tried_is_private() -> None:
     assert set(release.manifest["method"]["budget"]) == {"max_loss", "k"}
     assert {"loss", "trials"} <= set(release.record["method"]["budget"])
     assert "k" not in release.record["policy"]  # as it was given
+
+
+def test_a_release_is_not_pickled_with_its_private_half() -> None:
+    release = with_one_outlier(300, 0)
+    with pytest.raises(TypeError, match="seed"):
+        pickle.dumps(release)
+    assert copy.deepcopy(release) is release
+    assert str(release.seed) not in repr(release) + release._repr_html_()

@@ -101,6 +101,13 @@ class Written(NamedTuple):
     record: dict[str, Any]
 
 
+class Whole(pickle.Pickler):
+    """Pickles a release with its private half, for other processes of a test."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        return object.__reduce_ex__(obj, 4) if isinstance(obj, shoal.Release) else NotImplemented
+
+
 class Stage:
     """Two releases of one large table, and the driver that writes one over the other."""
 
@@ -112,7 +119,8 @@ class Stage:
                 people, qi=["age", "gender"], k=k, method="hilbert", rest="plain"
             )
             self.stored.append(folder / f"k{k}.pickle")
-            self.stored[-1].write_bytes(pickle.dumps(release))
+            with self.stored[-1].open("wb") as file:
+                Whole(file).dump(release)
         self.driver = self.second_driver()
 
     def second_driver(self) -> subprocess.Popen[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -112,6 +113,38 @@ def test_equal_rows_are_published_alike_and_the_seed_is_secret() -> None:
     assert (found[:100] == found[100:]).all()
     assert learnt.random_state is None
     assert "seed" not in str(learnt.release_.manifest)
+
+
+@pytest.mark.usefixtures("secret_seeds")
+def test_a_saved_anonymizer_has_neither_rows_nor_seed() -> None:
+    """Whoever fits a Pipeline saves it and hands it on; pickled were all rows and the seed."""
+    rows = people(120)
+    rows["note"] = [f"Zq9Xw4Kv7-{i}" for i in range(len(rows))]
+    learnt = Anonymizer(k=5, qi=["age", "gender"], method="hilbert").fit(rows[:100])
+    seed = learnt.release_.seed
+    learnt.transform(rows[100:101].assign(age=37.123456789, gender="Zq9Xw4Kv7-g"))
+    saved = pickle.dumps(learnt)
+    assert b"Zq9Xw4Kv7" not in saved
+    assert b"7.123456789" not in saved, "an age that was asked about"
+    assert seed.to_bytes(17, "little").rstrip(b"\x00") not in saved
+    assert str(seed).encode() not in saved
+    again = pickle.loads(saved)
+    assert not hasattr(again, "release_")
+    assert again.transform(rows[100:]).equals(learnt.transform(rows[100:]))
+    shown = learnt.transform(rows[:100])
+    assert again.check(shown[(shown["age"] != "*").to_numpy()]) is not None
+    state = again.__dict__
+    assert not [v for v in state.values() if hasattr(v, "__len__") and len(v) >= 100]
+
+
+def test_a_saved_expander_has_no_cell_that_it_was_asked_about() -> None:
+    released = pd.DataFrame({"place": ["{rome,paris}", "{rome,paris}", "oslo", "oslo"]})
+    learnt = expand("shares", settings={"qi": ["place"]}).fit(released)
+    asked = pd.DataFrame({"place": ["Zq9Xw4Kv7", "oslo"]})
+    first = learnt.transform(asked)
+    saved = pickle.dumps(learnt)
+    assert b"Zq9Xw4Kv7" not in saved
+    assert pickle.loads(saved).transform(asked).equals(first)
 
 
 def test_sensitive_values_keep_their_model() -> None:

@@ -310,3 +310,33 @@ def test_spark_runs_the_check_that_is_printed_for_it(spark):
     schema = ", ".join(f"`{name}` string" for name in COLUMNS)
     spark.createDataFrame(rows(), schema).createOrReplaceTempView("people")
     assert_finds_what_breaks(lambda sql: spark.sql(sql).collect(), "spark")
+
+
+LOOKS = """
+import json, os, stat, sys
+from pathlib import Path
+from shoal.engines.spark.session import session_of
+
+session = session_of(None, "local[1]")
+session.spark.range(100).cache().count()
+kept = [path for path in session.folder.path.rglob("*")]
+mode = stat.S_IMODE(session.folder.path.stat().st_mode)
+elsewhere = [path.name for path in Path(sys.argv[1]).iterdir() if "blockmgr" in path.name]
+session.close()
+print(json.dumps([mode, len(kept), elsewhere, session.folder.path.exists()]))
+"""
+
+
+@pytest.mark.heavy
+def test_what_spark_keeps_on_this_machine_is_for_nobody_else(tmp_path):
+    """By itself it puts records into a folder of the temporary one that everybody can read."""
+    if reason := missing():
+        pytest.skip(reason)
+    env = {**environment(), "TMPDIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", LOOKS, str(tmp_path)], env=env, capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    mode, kept, elsewhere, there = json.loads(done.stdout.splitlines()[-1])
+    assert (mode, elsewhere, there) == (0o700, [], False)
+    assert kept

@@ -47,6 +47,7 @@ from shoal.release_parts import (
     MethodUsed,
     SeriesPart,
     Suppression,
+    files_asked_with,
 )
 from shoal.summary import in_words
 from shoal.verification.check import Verification, check_release, check_separated
@@ -422,22 +423,25 @@ class Release:
         )
         return {**found, "file": target.name, "sha256": digest}
 
+    def __reduce__(self) -> Any:
+        """A pickle would hold the seed and what is known of the input, beside what is public."""
+        raise TypeError(
+            "a Release is not pickled: it holds the seed and facts about the input; write it "
+            "(release.write keeps what is public and what is private apart), or pickle release.data"
+        )
+
+    def __copy__(self) -> Release:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Release:
+        return self
+
     def __repr__(self) -> str:
         return in_words(self)
 
     def _repr_html_(self) -> str:
         """For notebooks: before and after, loss, proof and the first rows."""
         return as_html(self)
-
-
-def files_asked_with(policy: Policy) -> dict[Path, str]:
-    """Files that a run reads besides the table, and what each is: none may be overwritten."""
-    trees = {
-        policy.base / spec: f"the hierarchy of {name!r}"
-        for name, spec in policy.hierarchy.items()
-        if isinstance(spec, str) and spec != "flat"
-    }
-    return {**trees, **({policy.file: "the policy"} if policy.file is not None else {})}
 
 
 def dump_claims(path: Path, claims: Mapping[str, Any], files: Mapping[str, Any]) -> None:

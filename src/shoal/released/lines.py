@@ -72,6 +72,10 @@ class Line:
         self._notation = notation
         self._known: dict[str, Key] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the texts that it was asked about: they may be of records not released."""
+        return {**self.__dict__, "_known": {}}
+
     def key(self, text: str) -> Key:
         """Where a released text stands; the message shows no cell."""
         if text not in self._known:
@@ -158,4 +162,4 @@ def _text_or_number(
             raise PolicyError(
                 f"query: column {column!r} holds texts; quote what it is compared with"
             )
-    return Line(column, "texts", lambda text: text)
+    return Line(column, "texts", str)

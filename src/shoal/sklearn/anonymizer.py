@@ -28,6 +28,8 @@ from shoal.verification.result import Verification
 __all__ = ["Anonymizer"]
 
 CELLS = "cells"
+CUSTODIANS = ("release_", "_own_boxes")
+"""What whoever fits an Anonymizer has, and whoever is given it has not."""
 
 
 class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -57,7 +59,8 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     release_
-        The release: ``release_.write("release.csv")`` publishes it with its manifest.
+        The release: ``release_.write("release.csv")`` publishes it with its manifest. It is not
+        saved with the estimator, nor are rows or the seed: a saved Anonymizer has its boxes.
     promises_
         What holds for the rows it was made of.
 
@@ -89,12 +92,12 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
         """The release itself, in the order of the rows."""
-        kind = self._fit(X)
-        return self._shown(self._own_boxes, self._others(self._fitted), kind)
+        table, kind = self._fit(X)
+        return self._shown(self._own_boxes, self._others(table), kind)
 
     def transform(self, X: Any) -> Any:
         """Rows in boxes of the release that cover them, or as stars."""
-        check_is_fitted(self, "release_")
+        check_is_fitted(self, "promises_")
         table, kind = given_table(self, X, fitting=False)
         parts = [
             choose(self._boxes.covering(part), self._lots(part))
@@ -109,13 +112,13 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Raises `VerificationError` if they do not: then publish them together with the release,
         or fit a release of their own.
         """
-        check_is_fitted(self, "release_")
+        check_is_fitted(self, "promises_")
         from shoal.io.frames import to_arrow
 
-        release = self.release_
-        if not set(release.qi) <= set(getattr(rows, "columns", ())):
+        qi, models, policy = self._asked
+        if not set(qi) <= set(getattr(rows, "columns", ())):
             raise PolicyError("check: expected a frame of published cells (form='cells')")
-        found = check_release(to_arrow(rows)[0], release.qi, release.models, release.policy)
+        found = check_release(to_arrow(rows)[0], qi, models, policy)
         if not found.holds:
             raise VerificationError(
                 "check: these rows alone do not keep what the fitted release promises "
@@ -125,10 +128,10 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the columns that `transform` gives."""
-        check_is_fitted(self, "release_")
+        check_is_fitted(self, "promises_")
         return np.array([*self._forms.column_names, *self._rest], dtype=object)
 
-    def _fit(self, X: Any) -> str:
+    def _fit(self, X: Any) -> tuple[pa.Table, str]:
         if self.form != CELLS and (self.form not in FORMS or self.form == "samples"):
             known = ", ".join([CELLS, *(form for form in FORMS if form != "samples")])
             raise PolicyError(f"form: expected one of {known}; got {self.form!r}")
@@ -152,10 +155,11 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise PolicyError("Anonymizer: every row must be published (no max_suppressed by drop)")
         self.release_ = release
         self.promises_ = [str(check) for check in release.verification.checks]
-        self._key = str(release.record["seed"]).encode()[:64]
-        self._fitted = table
+        self._asked = (release.qi, release.models, release.policy)
+        self._key = _key_of(release.seed)
+        self._rest = [name for name in table.column_names if name not in names]
         self._learn(release, names)
-        return kind
+        return table, kind
 
     def _learn(self, release: Any, names: Sequence[str]) -> None:
         """One row a box, and what it looks like in the form that is asked for."""
@@ -170,7 +174,6 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         released = open_release(release, None, None, None, {}, asked_by="Anonymizer").released
         self._boxes = Boxes(released, names, rows)
         self._own_boxes = np.asarray(ids, dtype=np.int64)
-        self._rest = [name for name in self._fitted.column_names if name not in names]
         shown = release.table.select(release.qi)
         star = pa.table({name: pa.array([STAR]) for name in release.qi})
         texts = pa.table({name: shown[name].cast(pa.string()) for name in release.qi})
@@ -201,9 +204,19 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ]
         return np.array(lots, dtype=np.float64) / 2.0**56
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is saved is handed on: boxes, and neither rows, their places nor the seed."""
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name not in CUSTODIANS}
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def _key_of(seed: int) -> bytes:
+    """What lots are drawn with: of the seed, but the seed does not follow from it."""
+    return blake2b(str(seed).encode(), digest_size=32, person=b"shoal lots").digest()

@@ -145,6 +145,10 @@ class _Learnt:
         self.forms = [(name, rows[name]) for name in made.column_names]
         self.later: dict[str | None, list[Any]] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is saved is handed on: no cell of rows that were asked about."""
+        return {**self.__dict__, "later": {}}
+
     def of(self, column: pa.ChunkedArray) -> list[tuple[str, pa.ChunkedArray]]:
         """The forms of a column's cells, those that were not learnt included."""
         distinct = distinct_values(column, ("",))

@@ -187,7 +187,7 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
         if plan.open:
             ordered = canonical(table, plan.seed)
 
-            def alone(kept: Kept, trial: Plan, limit: Limit) -> Kept:
+            def alone(kept: Kept, trial: Plan, limit: Limit | None) -> Kept:
                 return self._alone(encoded, ordered.back(self._mended(kept, trial)), trial, limit)
 
             plan, budget, kept = strongest(ordered.table, plan, self.report, self.limit, alone)

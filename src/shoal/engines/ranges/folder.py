@@ -7,7 +7,6 @@ which lists the hash of every part, comes last: a folder without one is no relea
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from shoal.errors import OutputError
 from shoal.io.paths import check_folder, manifest_path, record_path
+from shoal.io.together import atomic_file
 from shoal.release import Release, dump_claims
 from shoal.verification.hashes import hash_of_parts
 from shoal.verification.manifest import manifest_of
@@ -97,13 +97,11 @@ def write_folder(
         staged.replace(target)
         written.append(target)
         if secret is not None:
+            with atomic_file(secret, private=True) as temporary:
+                dump_claims(temporary, {**record_of(release), **run, **made}, where)
             written.append(secret)
-            os.close(os.open(secret, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600))
-            dump_claims(secret, {**record_of(release), **run, **made}, where)
-        temporary = proof.with_name(f".{proof.name}.{mark}.partial")
-        written.append(temporary)
-        dump_claims(temporary, {**manifest_of(release), **run}, where)
-        temporary.replace(proof)
+        with atomic_file(proof) as temporary:
+            dump_claims(temporary, {**manifest_of(release), **run}, where)
     except BaseException:
         for path in (staged, *written):
             _remove(path)

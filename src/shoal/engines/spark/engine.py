@@ -147,27 +147,26 @@ class SparkEngine(Engine[Source, Coded, Grouped, Draft]):
 
     def _begin(self, frame: Any, policy: Policy) -> None:
         """The session, and a folder that driver and executors see."""
-        session, ours = session_of(frame, policy.master)
+        session = session_of(frame, policy.master)
         beside = self.target.parent if isinstance(self.target, Path) else None
         place = Path(policy.temp) if policy.temp else beside
         try:
-            if place is None and not session.conf.get("spark.master", "").startswith("local"):
+            if place is None and not session.spark.conf.get("spark.master", "").startswith("local"):
                 raise PolicyError(
                     "engine spark: say where the release goes (out), or name a folder that driver "
                     "and executors see (temp): it is verified where it lies"
                 )
             spill = Spill(place)
         except BaseException:
-            if ours:
-                session.stop()
+            session.close()
             raise
-        self.cluster = Cluster(session, spill, ours)
+        self.cluster = Cluster(session, spill)
         self.persisted = []
 
     @property
     def session(self) -> Any:
         assert self.cluster is not None
-        return self.cluster.session
+        return self.cluster.session.spark
 
     def _kept(self, frame: Any) -> Any:
         found = kept(frame)

@@ -6,11 +6,12 @@ import importlib.util
 import os
 import shutil
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
+from shoal.engines.duckdb.spill import Spill
 from shoal.errors import InputError, PolicyError
 
-__all__ = ["LOCAL", "check_installed", "session_of"]
+__all__ = ["LOCAL", "Session", "check_installed", "session_of"]
 
 LOCAL = "local[*]"
 """The master where nobody says: this machine, all of its cores."""
@@ -28,21 +29,40 @@ def check_installed() -> None:
         raise PolicyError('engine spark: needs PySpark; install it: pip install "shoal[spark]"')
 
 
-def session_of(frame: Any, master: str | None) -> tuple[Any, bool]:
-    """The session of a data frame, the active one, or a new one; and whether it is new."""
+class Session(NamedTuple):
+    """Spark's session, and whether it was started for this run, which then ends it."""
+
+    spark: Any
+    ours: bool = False
+    folder: Spill | None = None
+    """Where Spark keeps records meanwhile, on this machine. Where it would put them by itself,
+    everybody who has an account can read them."""
+
+    def close(self) -> None:
+        """End it, if nobody else has it."""
+        if self.ours:
+            self.spark.stop()
+        if self.folder is not None:
+            self.folder.remove()
+
+
+def session_of(frame: Any, master: str | None) -> Session:
+    """The session of a data frame, the active one, or a new one."""
     check_installed()
     if frame is not None:
-        return frame.sparkSession, False
+        return Session(frame.sparkSession)
     from pyspark.sql import SparkSession
 
     active = SparkSession.getActiveSession()
     if active is not None:
-        return active, False
+        return Session(active)
     if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
         raise PolicyError("engine spark: needs Java 17 or newer; there is no java on the PATH")
     master = master or LOCAL
-    settings = {**ASKED, **(HERE if master.startswith("local") else {})}
+    settings, folder = dict(ASKED), None
     if master.startswith("local"):
+        folder = Spill(None)
+        settings |= {**HERE, "spark.local.dir": str(folder.path)}
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(master).appName("shoal")
     for name, value in settings.items():
@@ -50,9 +70,11 @@ def session_of(frame: Any, master: str | None) -> tuple[Any, bool]:
     try:
         session = builder.getOrCreate()
     except Exception as error:
+        if folder is not None:
+            folder.remove()
         raise InputError(
             f"engine spark: no session of Spark at {master} ({type(error).__name__}); "
             "is its master running, and does it answer from here?"
         ) from None
     session.sparkContext.setLogLevel("ERROR")
-    return session, True
+    return Session(session, True, folder)

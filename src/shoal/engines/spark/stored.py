@@ -16,6 +16,7 @@ from shoal.engines.spark.check import WrittenParts
 from shoal.engines.spark.frames import collected, each_to, mapped, row_frame, told
 from shoal.engines.spark.packets import Row, facts
 from shoal.engines.spark.publishing import PutParts, Written
+from shoal.engines.spark.session import Session
 from shoal.errors import OutputError, PolicyError, VerificationError
 from shoal.io.addresses import Address, Place
 from shoal.io.paths import is_folder
@@ -30,16 +31,13 @@ __all__ = ["Cluster", "SparkRelease"]
 class Cluster:
     """Where a run works."""
 
-    session: Any
+    session: Session
     spill: Spill
-    ours: bool
-    """Whether the session was started by the run, and ends with it."""
 
     def close(self) -> None:
         """Give back the folder, and the session if nobody else has it."""
         self.spill.remove()
-        if self.ours:
-            self.session.stop()
+        self.session.close()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,7 +58,7 @@ class SparkRelease(Release):
     @property
     def session(self) -> Any:
         assert self.cluster is not None
-        return self.cluster.session
+        return self.cluster.session.spark
 
     @property
     def data(self) -> Any:
