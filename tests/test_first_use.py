@@ -154,10 +154,38 @@ def test_kernels_are_kept_in_the_home_for_us_alone(tmp_path):
     )
 
 
-def test_a_folder_the_user_names_is_theirs(tmp_path):
-    tmp_path.chmod(0o777)
-    done = subprocess.run(
-        [sys.executable, "-c", READ_ONLY], check=True, capture_output=True, text=True,
-        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "TMPDIR": str(tmp_path)},
+def with_named(folder: Path, temporary: Path) -> subprocess.CompletedProcess[str]:
+    script = "from shoal.kernels.compiling.folders import own_folder; print(own_folder() or '')"
+    return subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(folder), "XDG_CACHE_HOME": str(temporary)},
     )  # fmt: skip
-    assert (done.stdout.strip(), done.stderr) == (str(tmp_path / "shoal-kernels"), "")
+
+
+def read_only(folder: Path) -> None:
+    folder.mkdir()
+    folder.chmod(0o755)
+
+
+@pytest.mark.parametrize("there", [None, read_only])
+def test_a_folder_the_user_names_is_used(tmp_path, there):
+    named = tmp_path / "named"
+    named.mkdir()
+    named.chmod(0o1777)  # as a temporary folder is
+    if there is not None:
+        there(named / "shoal-kernels")
+    for _ in range(2):
+        done = with_named(named, tmp_path)
+        assert (done.stdout.strip(), done.stderr) == (str(named / "shoal-kernels"), "")
+    assert stat.S_IMODE((named / "shoal-kernels").stat().st_mode) in (0o700, 0o755)
+
+
+@pytest.mark.parametrize("planted", [wider, linked, of_another, replaceable])
+def test_a_named_folder_that_another_could_have_filled_is_no_cache(tmp_path, planted):
+    """With NUMBA_CACHE_DIR=/tmp, which many an instruction says, a file of another's ran as us."""
+    named, home = tmp_path / "named", tmp_path / "home"
+    named.mkdir()
+    planted(named / "shoal-kernels")
+    done = with_named(named, home)
+    assert done.stdout.strip() == str(home / "shoal" / "kernels")
+    assert done.stderr.count("RuntimeWarning") == 1
