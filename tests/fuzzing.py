@@ -36,10 +36,10 @@ Case = Callable[[random.Random, Path], str]
 """One case in an empty folder; what came of it, in a word, to be counted."""
 
 
-def fuzz(case: Case) -> dict[str, int]:
+def fuzz(case: Case, usual: int = USUAL) -> dict[str, int]:
     """Run the usual cases, or new ones until the budget is spent; how often each came out how."""
     met: dict[str, int] = {}
-    for number in _numbers():
+    for number in _numbers(usual):
         with tempfile.TemporaryDirectory(prefix="shoal-fuzz-") as folder, _limited(number):
             try:
                 outcome = case(random.Random(number), Path(folder))
@@ -51,13 +51,13 @@ def fuzz(case: Case) -> dict[str, int]:
     return met
 
 
-def _numbers() -> Iterator[int]:
+def _numbers(usual: int) -> Iterator[int]:
     if replayed := os.environ.get("SHOAL_FUZZ_CASE"):
         yield int(replayed)
         return
     seconds = os.environ.get("SHOAL_FUZZ_SECONDS")
     if not seconds:
-        yield from range(USUAL)
+        yield from range(usual)
         return
     end = time.monotonic() + float(seconds)
     number = secrets.randbits(40)

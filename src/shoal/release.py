@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -47,13 +46,12 @@ from shoal.release_parts import (
     MethodUsed,
     SeriesPart,
     Suppression,
-    files_asked_with,
 )
 from shoal.summary import in_words
 from shoal.verification.check import Verification, check_release, check_separated
 from shoal.verification.following import refuse_replacing
 from shoal.verification.manifest import manifest_of
-from shoal.verification.record import record_beside, record_of
+from shoal.verification.record import dump_claims, record_beside, record_of
 
 if TYPE_CHECKING:
     from shoal.bounds import Bound
@@ -430,9 +428,6 @@ class Release:
             "(release.write keeps what is public and what is private apart), or pickle release.data"
         )
 
-    def __copy__(self) -> Release:
-        return self
-
     def __deepcopy__(self, memo: Any) -> Release:
         return self
 
@@ -444,7 +439,11 @@ class Release:
         return as_html(self)
 
 
-def dump_claims(path: Path, claims: Mapping[str, Any], files: Mapping[str, Any]) -> None:
-    """Write a manifest or a record, with the files that it is of."""
-    complete = {**claims, "release": {**claims["release"], **files}}
-    path.write_text(json.dumps(complete, indent=2, ensure_ascii=False) + "\n", "utf-8")
+def files_asked_with(policy: Policy) -> dict[Path, str]:
+    """Files that a run reads besides the table, and what each is: none may be overwritten."""
+    trees = {
+        policy.base / spec: f"the hierarchy of {name!r}"
+        for name, spec in policy.hierarchy.items()
+        if isinstance(spec, str) and spec != "flat"
+    }
+    return {**trees, **({policy.file: "the policy"} if policy.file is not None else {})}

@@ -10,12 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from shoal.policy import Policy
-
-__all__ = [
-    "SERIES_IN_FILES", "Before", "Budget", "MethodUsed", "SeriesPart", "Suppression",
-    "files_asked_with",
-]  # fmt: skip
+__all__ = ["SERIES_IN_FILES", "Before", "Budget", "MethodUsed", "SeriesPart", "Suppression"]
 
 SERIES_IN_FILES = (
     "a release of a series is written to files: its table, that of its counterfeits and the "
@@ -93,13 +88,3 @@ class SeriesPart:
     alone: Callable[[Sequence[Path]], AbstractContextManager[Mapping[Path, str]]] | None = None
     """Called with the record's path, and others that it replaces: nobody else continues the
     series while it is written, and these notes are written with it."""
-
-
-def files_asked_with(policy: Policy) -> dict[Path, str]:
-    """Files that a run reads besides the table, and what each is: none may be overwritten."""
-    trees = {
-        policy.base / spec: f"the hierarchy of {name!r}"
-        for name, spec in policy.hierarchy.items()
-        if isinstance(spec, str) and spec != "flat"
-    }
-    return {**trees, **({policy.file: "the policy"} if policy.file is not None else {})}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
@@ -15,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from shoal.encoding.recode import STAR
-from shoal.errors import PolicyError, ShoalWarning, VerificationError
+from shoal.errors import PolicyError, VerificationError
 from shoal.pipeline import anonymize
 from shoal.policy import Policy
 from shoal.recipient.expand import FORMS, expand
@@ -45,7 +44,8 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     k
         Every row of the release is equal to at least k - 1 others.
     qi
-        Columns that are generalised; all, if not given. Others stay as they are.
+        Columns that are generalised; all, if not given. Others need a role in `settings`:
+        ``{"plain": ["height"]}`` stay as they are, ``{"rest": "plain"}`` all others do.
     form
         ``"cells"`` as they are published, or a form of `shoal.expand`: ``"midpoint"``,
         ``"mean"``, ``"bounds"``, ``"shares"``.
@@ -92,8 +92,8 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
         """The release itself, in the order of the rows."""
-        table, kind = self._fit(X)
-        return self._shown(self._own_boxes, self._others(table), kind)
+        kind = self._fit(X)
+        return self._shown(self._own_boxes, self._others(self.release_.table), kind)
 
     def transform(self, X: Any) -> Any:
         """Rows in boxes of the release that cover them, or as stars."""
@@ -131,13 +131,13 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "promises_")
         return np.array([*self._forms.column_names, *self._rest], dtype=object)
 
-    def _fit(self, X: Any) -> tuple[pa.Table, str]:
+    def _fit(self, X: Any) -> str:
         if self.form != CELLS and (self.form not in FORMS or self.form == "samples"):
             known = ", ".join([CELLS, *(form for form in FORMS if form != "samples")])
             raise PolicyError(f"form: expected one of {known}; got {self.form!r}")
         table, kind = given_table(self, X, fitting=True, least=2)
         names = list(self.qi) if self.qi is not None else table.column_names
-        settings = {"rest": "plain", **(self.settings or {}), "keep_order": True}
+        settings = {**(self.settings or {}), "keep_order": True}
         if table.num_rows < self.k:
             raise ValueError(
                 f"Found array with {table.num_rows} sample(s) while a minimum of k = {self.k} "
@@ -145,10 +145,14 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         drawn = check_random_state(self.random_state).randint(2**31)
         seed = None if self.random_state is None else int(drawn)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ShoalWarning)
-            policy = Policy.of(None, {**settings, "qi": names, "k": self.k, "method": self.method})
-            release = anonymize(table, policy=policy, seed=seed, progress=False)
+        changed = [name for name in ("treat", "person_as", "weight_as") if name in settings]
+        if changed:
+            raise PolicyError(
+                f"Anonymizer: {changed[0]} follows from all rows together, and further rows would "
+                "be published without it; use shoal.anonymize"
+            )
+        policy = Policy.of(None, {**settings, "qi": names, "k": self.k, "method": self.method})
+        release = anonymize(table, policy=policy, seed=seed, progress=False)
         if release.sensitive_table is not None or release.policy.reader:
             raise PolicyError("Anonymizer: one reader, and a release in one table")
         if release.table.num_rows != table.num_rows:
@@ -157,9 +161,10 @@ class Anonymizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.promises_ = [str(check) for check in release.verification.checks]
         self._asked = (release.qi, release.models, release.policy)
         self._key = _key_of(release.seed)
-        self._rest = [name for name in table.column_names if name not in names]
+        # What is published besides: no identifier, and nothing that the settings drop.
+        self._rest = [name for name in release.table.column_names if name not in release.qi]
         self._learn(release, names)
-        return table, kind
+        return kind
 
     def _learn(self, release: Any, names: Sequence[str]) -> None:
         """One row a box, and what it looks like in the form that is asked for."""

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FORMAT",
+    "dump_claims",
     "load_record",
     "of_different_runs",
     "persons_of",
@@ -249,3 +250,9 @@ def of_different_runs(release: Path, claims: Mapping[str, Any]) -> bool:
         return bool(described and record["generation"] != claims["generation"])
     except (InputError, OSError, KeyError, TypeError):
         return False
+
+
+def dump_claims(path: Path, claims: Mapping[str, Any], files: Mapping[str, Any]) -> None:
+    """Write a manifest or a record, with the files that it is of."""
+    complete = {**claims, "release": {**claims["release"], **files}}
+    path.write_text(json.dumps(complete, indent=2, ensure_ascii=False) + "\n", "utf-8")
