@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import stat
 
 import pyarrow.parquet as pq
 import pytest
@@ -31,6 +32,14 @@ def short_parts(monkeypatch):
 
 def parts_of(path) -> dict[str, str]:
     return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(path.iterdir())}
+
+
+def test_the_record_is_for_nobody_else_whatever_lay_there(short_parts, tmp_path):
+    """It took the place, and the mode, of a file that everybody could read."""
+    (tmp_path / "out.record.json").write_text("{}")
+    (tmp_path / "out.record.json").chmod(0o644)
+    shoal.anonymize(people(), out=tmp_path / "out", engine="duckdb", **ASKED)
+    assert stat.S_IMODE((tmp_path / "out.record.json").stat().st_mode) == 0o600
 
 
 def test_parts_together_are_the_release(short_parts, tmp_path):

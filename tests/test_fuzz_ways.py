@@ -230,6 +230,12 @@ def test_damaged_ways_in() -> None:
     assert all(outcome.rsplit(maxsplit=1)[1] in "01235" for outcome in met), met
 
 
+@pytest.mark.parametrize("number", [502436210788], ids=str)
+def test_cases_that_once_failed(number: int, tmp_path: Path) -> None:
+    """502436210788: a record of a series whose signatures hold a list where a text should be."""
+    one_case(random.Random(number), tmp_path)
+
+
 PLANTED = {
     "dialect": ("shoal.engines.memory.engine", "delimiter_of"),
     "packed": ("shoal.io.header", "open_binary"),

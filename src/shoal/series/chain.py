@@ -170,7 +170,7 @@ def _joined(links: Sequence[Link]) -> Chain:
         part = link.part
         try:
             hashes, own = unpacked_hashes(part["new"]), unpacked_numbers(part["signature"])
-            signatures += [tuple(values) for values in part["signatures"]]
+            signatures += [_signature(values) for values in part["signatures"]]
         except (TypeError, ValueError):
             raise InputError(f"record {link.path}: damaged: series persons") from None
         for one in hashes:
@@ -185,6 +185,13 @@ def _joined(links: Sequence[Link]) -> Chain:
     except (KeyError, TypeError, ValueError):
         raise InputError(f"record {links[0].path}: damaged: series key") from None
     return Chain(key, tuple(links), number, np.concatenate(owned), tuple(signatures))
+
+
+def _signature(values: Any) -> Signature:
+    """A set of sensitive values as a record has it."""
+    if not all(value is None or isinstance(value, str) for value in values):
+        raise TypeError("no text")
+    return tuple(values)
 
 
 def check_unchanged(link: Link) -> None:
