@@ -1,14 +1,13 @@
 """Attacks that knowing the method makes possible: what they learn, and what hiding costs.
 
-Numbers go to ``benchmarks/results/minimality.json``; docs/attacks.md quotes them.
+Numbers go to ``benchmarks/results/minimality.json``; docs/attacks.md quotes them. With names of
+its parts, ``python -m benchmarks.minimality twice tight_ends``, those alone anew.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from benchmarks.attackers import (
     surest,
 )
 from benchmarks.data import acs, adult, census
+from benchmarks.keeping import keep
 from benchmarks.timed import roles_for
 from shoal.encoding.encode import encode
 from shoal.encoding.table import EncodedTable, Partition
@@ -34,12 +34,12 @@ from shoal.methods.base import Run
 from shoal.models import FrequencyL, KAnonymity
 from shoal.policy import Policy
 
-RESULTS = Path(__file__).with_name("results") / "minimality.json"
 AGES = [10, 10, 20, 20, 20, 20]
 ILLNESSES = ["HIV", "HIV", "flu", "cold", "gout", "acne"]
 BEFORE = ("hilbert", "mondrian", "best", "bsgi", "incognito", "optimal")
 SEEDS = {"best": 1, "optimal": 1}
 """How many seeds stand for all; a few where a run takes long."""
+PARTS = {"six_people", "four_values", "price", "twice", "tight_ends"}
 SURE = 0.85
 """From here an attacker calls himself sure."""
 
@@ -205,7 +205,7 @@ def tight_ends(n: int = 5000, k: int = 10) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    results = {}
+    named = set(sys.argv[1:])
     for title, part in (
         ("Six people, 360 worlds, l = 2: promised 0.5", six_people),
         ("1,000 records, four values, l = 2: promised 50%", four_values),
@@ -213,14 +213,15 @@ def main() -> None:
         ("Two releases of census(5,000), k = 10", twice),
         ("One person alone at the low end of a released age, census(5,000), k = 10", tight_ends),
     ):
-        rows = results[part.__name__] = part()
+        if named & PARTS and part.__name__ not in named:
+            continue
+        rows = part()
+        keep("minimality", {part.__name__: rows})
         print(f"\n## {title}\n")
         print("| " + " | ".join(rows[0]) + " |")
         print("|" + "---|" * len(rows[0]))
         for row in rows:
             print("| " + " | ".join(_cell(v) for v in row.values()) + " |", flush=True)
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
 def _cell(value: Any) -> str:

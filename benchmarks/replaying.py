@@ -2,7 +2,8 @@
 
 ``python -m benchmarks replaying`` prints it and writes ``benchmarks/results/replaying.json``; with
 names of `CASES`, ``python -m benchmarks.replaying "hilbert, k = 5"``, those alone anew, with
-``--dropped`` what a dropped person and rare codes give away. The
+``--dropped`` what a dropped person and rare codes give away, with ``--anatomy`` that of anatomy,
+with ``--runs=50`` fewer runs for every age. The
 attackers are those of ``tests/attackers.py``. Secret seeds are drawn anew in every run.
 """
 
@@ -131,7 +132,7 @@ def _rate(right: float, of: int) -> str:
     return f"{right / of:.2f} ({low:.2f} to {high:.2f})"
 
 
-def replay(found: dict[str, Any], chosen: list[str]) -> None:
+def replay(found: dict[str, Any], chosen: list[str], fewer: int | None) -> None:
     print(f"\n## All but one person's age is known, census({RECORDS}), {TARGETS} targets\n")
     print(HEADING)
     print("|---" * HEADING.count(" | ") + "|---|")
@@ -139,6 +140,7 @@ def replay(found: dict[str, Any], chosen: list[str]) -> None:
     for name, (asked, runs, before) in CASES.items():
         if chosen and name not in chosen:
             continue
+        runs = fewer or runs
         attacked = Replay(people, Policy.parse(**ROLES, **asked))
         verdicts: list[Verdict] = []
         for target in np.random.default_rng(7).permutation(RECORDS).tolist():
@@ -162,17 +164,18 @@ def main() -> None:
     warnings.simplefilter("ignore", ShoalWarning)
     chosen = [name for name in sys.argv[1:] if name in CASES]
     found: dict[str, Any] = {}
-    short = "--dropped" in sys.argv
-    if chosen or short:  # the others stay as they are
+    parts = {"--dropped", "--anatomy"} & set(sys.argv)
+    if chosen or parts:  # the others stay as they are
         found = json.loads(RESULTS.read_text(encoding="utf-8"))
-    else:
+    if not chosen and parts != {"--dropped"}:
         anatomy(found)
-    if not chosen:
+    if not chosen and parts != {"--anatomy"}:
         dropped(found)
         codes(found)
-        _save(found)
-    if not short:
-        replay(found, chosen)
+    _save(found)
+    if not parts:
+        fewer = [int(given[7:]) for given in sys.argv if given.startswith("--runs=")]
+        replay(found, chosen, fewer[0] if fewer else None)
 
 
 def _save(found: dict[str, Any]) -> None:

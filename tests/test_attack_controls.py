@@ -133,3 +133,36 @@ def test_a_few_people_of_the_original_are_no_control(rows: int) -> None:
     release = shoal.anonymize(original, **ROLES, k=5)
     with pytest.raises(InputError, match="control"):
         attack(release, original, original.slice(0, rows), attacks=["linking"])
+
+
+def test_what_a_reader_knows_is_held_against_that_readers_promise() -> None:
+    """All columns together promise nothing here; each reader's own are promised 1/10."""
+    jobs = np.random.default_rng(9).choice(list("abcdef"), 600)
+    original = people(600, 1).append_column("job", pa.array(jobs))
+    readers = {"a": {"qi": ["age", "zip"]}, "b": {"qi": ["age", "job"]}}
+    release = shoal.anonymize(
+        original, sensitive="ill", rest="drop", reader=readers, k=10, method="hilbert", seed=1
+    )
+    found = {one.about: one for one in attack(release, original, attacks=["linking"]).found}
+    of_a = found["reader a: knows age and zip"]
+    assert of_a.promised == 0.1 and not of_a.flagged and of_a.main.share <= 0.1
+    assert found["reader b: knows age and job"].promised == 0.1
+    assert found["knows all"].promised == 0 and found["knows all"].flagged
+
+
+def test_rows_of_one_person_are_one_persons(tmp_path: Path) -> None:
+    """Ten rows a class, five of them somebody's: that person is linked by every second one."""
+    n = 40
+    table = pa.table({
+        "age": np.repeat(np.arange(4), 10),
+        "who": [f"p{i // 5}" for i in range(n)],
+        "ill": ["u", "v"] * (n // 2),
+    })  # fmt: skip
+    asked = {"qi": "age", "sensitive": "ill", "person": "who", "k": 2, "method": "mondrian"}
+    release = shoal.anonymize(table, **asked, seed=1)
+    assert len(set(release.table["age"].to_pylist())) == 4
+    by_release = attack(release, table, attacks=["linking"]).found[0]
+    assert by_release.main.share == 0.5  # persons are known: one of two
+    release.write(tmp_path / "r.csv")  # which does not say whose records are whose
+    hidden = attack(tmp_path / "r.csv", table, attacks=["linking"]).found[0]
+    assert hidden.main.share == 0.5  # ten records, of which five are his

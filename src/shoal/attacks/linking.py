@@ -28,12 +28,16 @@ def linking(scene: Scene, size: int = 2, seed: int = 0) -> Iterator[Found]:
     """An attacker who knows all quasi-identifiers, some, or some wrongly, links a person.
 
     He takes any of the c records that the person can be: right with a chance of 1/c, as the
-    person's own record is one of them. Of people who are not in the release the same claim,
+    person's own record is one of them (or m/c, if m of them are the person's, as far as the
+    original says whose records are whose). Of people who are not in the release the same claim,
     "this one is he", is always wrong: the control is 0. A release with classes of k promises
     no more than 1/k; what stays within that, and within 1/5, is not flagged. One in two tables
     publishes quasi-identifiers as they are, and promises nothing about links.
     """
     yield _linked(scene, scene.qi, "knows all")
+    for view in scene.views:
+        if view.name is not None and set(view.qi) < set(scene.qi):
+            yield _linked(scene, view.qi, f"reader {view.name}: knows {' and '.join(view.qi)}")
     sets = [s for n in range(1, min(size, len(scene.qi) - 1) + 1)
             for s in combinations(scene.qi, n)]  # fmt: skip
     if len(sets) > MOST_SETS:
@@ -41,7 +45,7 @@ def linking(scene: Scene, size: int = 2, seed: int = 0) -> Iterator[Found]:
         sets = [sets[i] for i in sorted(drawn)]
     worst = [_linked(scene, names, f"knows {' and '.join(names)}") for names in sets]
     if worst:
-        yield max(worst, key=lambda found: found.main.share)
+        yield max(worst, key=lambda found: found.main.share - found.promised)
     yield _linked_by_mistaken(scene, NOISE, seed)
     if (ordered := _linked_by_order(scene)) is not None:
         yield ordered
@@ -64,7 +68,8 @@ def _linked_by_mistaken(scene: Scene, share: float, seed: int) -> Found:
     both = people.fitting([*true, *believed])
     right[here] = both[here] / fits[here] / np.maximum(own[here], 1)
     rate = Rate(float(right.sum()), people.count)
-    return _found(scene, f"knows all, {share:.0%} of it wrongly", rate, float(here.mean()))
+    about = f"knows all, {share:.0%} of it wrongly"
+    return _found(scene, scene.qi, about, rate, float(here.mean()))
 
 
 def _linked_by_order(scene: Scene) -> Found | None:
@@ -90,7 +95,8 @@ def _linked_by_order(scene: Scene) -> Found | None:
     told = len(set(zip(*(subject.table.column(name).to_pylist() for name in same), strict=True)))
     in_order = bool(fits.all()) and told > 1 and not _sorted_anyway(scene, same)
     right = float(people.count) if in_order else 1.0  # one at random
-    return _found(scene, "knows the order of the rows", Rate(right, people.count), 1.0)
+    rate = Rate(right, people.count)
+    return _found(scene, scene.qi, "knows the order of the rows", rate, 1.0)
 
 
 def _sorted_anyway(scene: Scene, same: Sequence[str]) -> bool:
@@ -112,16 +118,18 @@ def _ranks(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _linked(scene: Scene, names: Sequence[str], about: str) -> Found:
-    candidates = scene.original.candidates(names)
-    there = candidates[candidates > 0]
-    rate = Rate(float((1 / there).sum()), scene.original.count)
-    return _found(scene, about, rate, len(there) / max(1, scene.original.count))
+    candidates, own = scene.original.candidates(names), scene.original.alike(names)
+    there = candidates > 0
+    right = np.minimum(1, own[there] / candidates[there])
+    rate = Rate(float(right.sum()), scene.original.count)
+    return _found(scene, names, about, rate, float(there.mean()))
 
 
-def _found(scene: Scene, about: str, rate: Rate, covered: float) -> Found:
+def _found(scene: Scene, names: Sequence[str], about: str, rate: Rate, covered: float) -> Found:
     """With the control: whoever is not in the release is none of its records, ever."""
     control = None if scene.control is None else Rate(0, scene.control.count)
-    tolerated = min(1 / scene.promised, MOST_TOLERATED) if scene.promised > 1 else 0.0
+    promised = scene.promised(names)
+    tolerated = min(1 / promised, MOST_TOLERATED) if promised > 1 else 0.0
     return Found("linking", about, rate, control, 1 / scene.records, covered, tolerated)
 
 

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from shoal.encoding.classes import class_ids
 from shoal.encoding.values import distinct_values
 from shoal.errors import InputError, no_column
+from shoal.models import View, views_of
 from shoal.policy import Policy
 from shoal.release import Release
 from shoal.risks.places import Places, placed, placed_columns
 from shoal.risks.subject import Subject, subject_of, table_of
-from shoal.verification.chances import promised_class
 
 __all__ = ["People", "Scene", "check_original", "scene_of"]
 
@@ -39,6 +39,19 @@ class People:
     subject: Subject
     table: pa.Table
     _placed: dict[tuple[str, ...], Places] = field(default_factory=dict)
+
+    def alike(self, names: Sequence[str]) -> NDArray[np.int64]:
+        """How many rows of each one's person have the same values of these columns.
+
+        One, where persons are told apart in the release or no column says who is one.
+        """
+        person = self.subject.person
+        if not self.subject.persons_hidden or person not in self.table.column_names:
+            return np.ones(self.count, dtype=np.int64)
+        columns = [distinct_values(self.table.column(name), ()) for name in (person, *names)]
+        keys = [(column.codes + 1, len(column.values) + 1) for column in columns]
+        ids, count = class_ids(keys, self.count)
+        return np.asarray(np.bincount(ids, minlength=count)[ids])
 
     @property
     def count(self) -> int:
@@ -91,8 +104,8 @@ class Scene:
     """Further releases that the attacker holds."""
     policy: Policy | None = None
     """How the release was made, where that is known: to make it again."""
-    promised: int = 1
-    """The fewest in a class that the release promises."""
+    views: tuple[View, ...] = ()
+    """What is promised to whom: of each reader, the columns that he knows."""
 
     @property
     def qi(self) -> tuple[str, ...]:
@@ -101,6 +114,11 @@ class Scene:
     @property
     def records(self) -> int:
         return int(self.subject.table.num_rows)
+
+    def promised(self, names: Sequence[str]) -> int:
+        """The fewest in a class that are promised to whoever knows these columns; 1 for nothing."""
+        kept = [view.models for view in self.views if set(names) <= set(view.qi)]
+        return max((model.smallest_class for models in kept for model in models), default=1)
 
     @cached_property
     def both(self) -> list[People]:
@@ -144,8 +162,8 @@ def scene_of(
     made_by = _made_by(release, policy)
     told = subject.source.promised or policy
     given = (release, *others)
-    promised = promised_class(told) if subject.apart is None else 1  # it hides no class
-    return Scene(subject, first, second, given, further, made_by, promised)
+    views = views_of(told) if subject.apart is None else ()  # two tables hide no class
+    return Scene(subject, first, second, given, further, made_by, views)
 
 
 def check_original(release: Any, original: pa.Table, policy: Policy) -> None:

@@ -47,6 +47,8 @@ class Subject:
     """Sampling weights that the policy declares, if the table has them."""
     apart: TwoTables | None = None
     """Sensitive values by group, of a release in two tables."""
+    person: str | None = None
+    """The column that says whose record it is, in microdata."""
 
     @property
     def table(self) -> pa.Table:
@@ -143,6 +145,7 @@ def subject_of(data: Any, policy: Policy) -> Subject:
         tuple(told.treat),
         weights,
         apart,
+        told.person,
     )
 
 
