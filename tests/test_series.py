@@ -24,6 +24,7 @@ from naive_series import (
     crowd,
     fewest_counterfeits,
     overlapping,
+    persons_of,
     possible_values,
     rows_of,
 )
@@ -600,3 +601,36 @@ def test_values_of_other_types(tmp_path):
     assert made.series.public["counterfeits"] == len(made.table) - 50 > 0
     assert made.table.schema.field("code").type == table.schema.field("code").type
     assert shoal.series_check([first, second], records=[f"{second}.record.json"]).verdict == "holds"
+
+
+def test_more_counterfeits_lose_less_and_hide_which_values_were_missing(tmp_path):
+    tables = stream(12, 3, start=300, leave=0.2, join=60)
+    few, many = tmp_path / "few", tmp_path / "many"
+    few.mkdir()
+    many.mkdir()
+    fewest = check_series(chained(few, tables), tables, QI, SA, ID, 2)[0]
+    paths = chained(many, tables, max_counterfeits="8%")
+    invented, _ = check_series(paths, tables, QI, SA, ID, 2)
+    assert all(a <= b <= 0.08 * len(t) for a, b, t in zip(fewest, invented, tables, strict=True))
+    assert invented[1] > fewest[1] + 5
+    before, loss = [
+        json.loads((d / "r2.csv.manifest.json").read_text())["loss"]["gcp"] for d in (few, many)
+    ]
+    assert loss < before
+    # a value that new persons have among themselves can be a counterfeit's: nobody can rule it out
+    (known, _), (people, groups) = persons_of(paths, {r[ID] for t in tables for r in t})[:2]
+    rows, new = rows_of(paths[1]), {g: set() for g in groups}
+    for who, group in zip(people, groups, strict=True):
+        new[group].add(who is not None and who not in known)
+    among = {r[SA] for r, g in zip(rows, groups, strict=True) if new[g] == {True}}
+    assert among & {r[SA] for r, who in zip(rows, people, strict=True) if who is None}
+
+
+@pytest.mark.parametrize("settings", [{"counterfeits": False}, {"m": None, "k": 2}])
+def test_more_counterfeits_are_for_m_with_counterfeits(tmp_path, settings):
+    asked = {"m": 2, **settings}
+    with pytest.raises(PolicyError, match="max_counterfeits: expected with m"):
+        shoal.anonymize(write(tmp_path / "in.csv", stream(1, 1)[0]), qi=QI, identifier=ID,
+                        series=True, max_counterfeits=0.1, out=tmp_path / "r.csv",
+                        **({} if asked["m"] is None else {"sensitive": SA}),
+                        **{n: v for n, v in asked.items() if v is not None})  # fmt: skip

@@ -128,12 +128,11 @@ class Policy(ModelSettings, Roles):
         "fold", description="sensitive values that differ in spelling only: fold, or distinct"
     )
 
-    series: bool = Field(
-        False, description="the first of several releases: the record keeps what the next needs"
-    )
+    series: bool = Field(False, description="first of several: the record has what the next needs")
     counterfeits: bool = Field(
         True, description="m over releases: invented records where nobody is left; false: refuse"
     )
+    max_counterfeits: Number | str | None = Field(None, description="share of them, to lose less")
 
     layout: Layout = Field("cells", description="intervals in one cell, or as two columns")
     keep_order: bool = Field(False, description="keep the order of the input's rows")
@@ -262,7 +261,7 @@ class Policy(ModelSettings, Roles):
             bytes_of(value)
         return value
 
-    @field_validator("max_suppressed")
+    @field_validator("max_suppressed", "max_counterfeits")
     @classmethod
     def _some_records_are_kept(cls, value: Number | str | None) -> Number | str | None:
         if value is not None:

@@ -181,6 +181,10 @@ def series_options(command: Command) -> Command:
             default=None,
             help="Invent records where a series needs them. [yes]",
         ),
+        click.option(
+            "--max-counterfeits", metavar="SHARE",
+            help="Invent so many at most to lose less, as 5%. [the fewest]",
+        ),
     )  # fmt: skip
 
 

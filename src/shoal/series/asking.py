@@ -88,6 +88,8 @@ def _refuse(plan: Plan) -> None:
             raise PolicyError(f"{name}: a series does not take it: {why}")
     if policy.engine in {"duckdb", "spark"}:
         raise PolicyError(f"engine: a series is made in memory; got {policy.engine}")
+    if policy.max_counterfeits is not None and (policy.m is None or not policy.counterfeits):
+        raise PolicyError("max_counterfeits: expected with m, and where counterfeits are allowed")
     if policy.m is None:
         if policy.k is None or len(plan.models) > 1:
             got = ", ".join(map(str, plan.models))

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Dealt", "Invented", "People", "deal", "lacking", "matched"]
+__all__ = ["Dealt", "Filling", "Invented", "People", "deal", "filling", "lacking", "matched"]
 
 Rows = NDArray[np.int64]
 NEIGHBOURS = 4
@@ -73,30 +73,58 @@ class Dealt:
     invented: list[Invented] = field(default_factory=list)
 
 
+@dataclass(frozen=True, eq=False)
+class Filling:
+    """Which new persons fill which holes of the buckets."""
+
+    people: People
+    open: list[Invented]
+    """Counterfeits where no new person has the value that is missing."""
+    filled: list[tuple[float, int, Invented]]
+    """How far a new person is from his hole, who he is, and the counterfeit in his stead;
+    the nearest first."""
+
+    def dealt(self, spare: int = 0) -> Dealt:
+        """The bucket of everybody; the farthest so many holes get counterfeits instead."""
+        bucket = self.people.signature.copy()
+        kept = len(self.filled) - spare
+        for _, record, instead in self.filled[:kept]:
+            bucket[record] = instead.signature
+        return Dealt(bucket, [*self.open, *(instead for _, _, instead in self.filled[kept:])])
+
+    @property
+    def far(self) -> int:
+        """Holes that a new person fills who is not just where the others are."""
+        return sum(away > 0 for away, _, _ in self.filled)
+
+
 def deal(people: People, signatures: Sequence[tuple[int, ...]]) -> Dealt:
     """Put new persons into the holes of the buckets, and counterfeits where there are none.
 
     The value of everybody who stays is in his signature.
     """
-    holes = _holes(people, signatures)
-    bucket = people.signature.copy()
+    return filling(people, signatures).dealt()
+
+
+def filling(people: People, signatures: Sequence[tuple[int, ...]]) -> Filling:
+    """The nearest way to fill the holes of the buckets with new persons, as many as can be."""
     invented: list[Invented] = []
+    filled: list[tuple[float, int, Invented]] = []
     new = people.signature < 0
-    for value, wanted in sorted(holes.items()):
-        owners = np.array([signature for signature, _ in wanted], dtype=np.int64)
+    for value, wanted in sorted(_holes(people, signatures).items()):
+        holes = [Invented(value, signature, record) for signature, record in wanted]
         near = np.array([record for _, record in wanted], dtype=np.int64)
         rows = np.flatnonzero(new & (people.value == value))
-        taken = np.zeros(len(wanted), dtype=np.bool_)
-        if len(rows) > len(wanted):
-            chosen = matched(people.points[near], people.points[rows])
-            bucket[rows[chosen]] = owners
-            taken[:] = True
-        elif len(rows):
-            chosen = matched(people.points[rows], people.points[near])
-            bucket[rows] = owners[chosen]
-            taken[chosen] = True
-        invented += [Invented(value, int(owners[i]), int(near[i])) for i in np.flatnonzero(~taken)]
-    return Dealt(bucket, invented)
+        at = np.arange(len(holes))
+        if len(rows) > len(holes):
+            rows = rows[matched(people.points[near], people.points[rows])]
+        else:
+            at = matched(people.points[rows], people.points[near]) if len(rows) else at[:0]
+        away = np.abs(people.points[near[at]] - people.points[rows]).sum(axis=1)
+        filled += zip(away.tolist(), rows.tolist(), [holes[i] for i in at.tolist()], strict=True)
+        unfilled = np.delete(np.arange(len(holes)), at)
+        invented += [holes[i] for i in unfilled.tolist()]
+    return Filling(people, invented, sorted(filled, key=lambda one: one[:2]))
 
 
 def _holes(

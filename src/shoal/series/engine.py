@@ -23,6 +23,7 @@ from shoal.methods.bsgi import BSGIOptions
 from shoal.plan import Plan
 from shoal.policy import Policy
 from shoal.progress import Report, silent
+from shoal.quantities import share_of
 from shoal.release import Release, SeriesPart
 from shoal.series.asking import Asked, refuse_plain
 from shoal.series.cohorts import cohorts
@@ -114,6 +115,7 @@ class SeriesEngine(MemoryEngine):
         found = invariant_groups(
             shuffled, people, work.values.signatures, plan.policy.m, common, plan.options,
             Run(plan.seed), counterfeits=plan.policy.counterfeits,
+            most=_most(plan.policy, table.n),
         )  # fmt: skip
         self._note(encoded, plan, found, value, order)
         assert work.encoded is not None
@@ -255,6 +257,13 @@ class SeriesEngine(MemoryEngine):
         told = _counterfeit_table(draft, rows >= real) if asked.promise == "m" else None
         alone = None if self.follows is None else self.follows.alone
         return SeriesPart(private, public, told, alone)
+
+
+def _most(policy: Policy, records: int) -> int:
+    """How many counterfeits may be made where fewer would do."""
+    return 0 if policy.max_counterfeits is None else int(
+        share_of(policy.max_counterfeits) * records
+    )  # fmt: skip
 
 
 def _released(release: Any) -> dict[str, Any]:

@@ -28,7 +28,14 @@ MOST = 512
 
 
 def exchanged(
-    table: EncodedTable, value: Rows, place: Rows, bucket: Rows, new: Rows, groups: Rows
+    table: EncodedTable,
+    value: Rows,
+    place: Rows,
+    bucket: Rows,
+    new: Rows,
+    groups: Rows,
+    *,
+    rounds: int = 1,
 ) -> Rows:
     """Groups of records after changes of places; `groups` says where they stand before.
 
@@ -42,16 +49,21 @@ def exchanged(
         Records that may stand under any signature.
     groups
         Group of each record.
+    rounds
+        How often all are dealt out; none leaves groups as they are.
     """
+    if not rounds:
+        return groups
     places = _Places(groups)
     buckets = bucket * (int(value.max()) + 1) + value
     now = places.slots()
     inside = [now[rows] for rows in _by(buckets, np.arange(table.n), place, FEW)]
-    for slots in inside:
-        _deal_out(table, places, slots)
-    now = places.slots()
-    for rows in list(_by(value, new, place, 2)):
-        _deal_out(table, places, now[rows])
+    for _ in range(rounds):
+        for slots in inside:
+            _deal_out(table, places, slots)
+        now = places.slots()
+        for rows in list(_by(value, new, place, 2)):
+            _deal_out(table, places, now[rows])
     for slots in inside:
         _deal_out(table, places, slots)
     result = np.empty(table.n, dtype=np.int64)

@@ -24,7 +24,7 @@ from shoal.kernels.threads import on_threads
 from shoal.methods.base import Run
 from shoal.methods.bsgi import BSGIOptions, different_groups
 from shoal.methods.curve import cut_into, drawn_curve
-from shoal.series.buckets import Dealt, Invented, People, deal, lacking
+from shoal.series.buckets import Dealt, Invented, People, filling, lacking
 from shoal.series.exchanging import exchanged
 
 __all__ = ["Grouped", "People", "invariant_groups", "people_of"]
@@ -69,6 +69,7 @@ def invariant_groups(
     run: Run,
     *,
     counterfeits: bool = True,
+    most: int = 0,
 ) -> Grouped:
     """Groups of m different values or more in which everybody who stays keeps his signature.
 
@@ -86,14 +87,25 @@ def invariant_groups(
         How new persons are grouped, and the seed.
     counterfeits
         Whether records may be invented.
+    most
+        So many may be where the fewest are less, instead of new persons who are far away.
 
     Raises
     ------
     InfeasibleError
         Counterfeits are needed, and not allowed; or even they would not do.
     """
-    dealt = deal(people, signatures)
+    filled = filling(people, signatures)
+    dealt = filled.dealt()
     for_rest = _for_rest(people, dealt, m, common, run.seed)
+    spare = min(most - len(dealt.invented) - len(for_rest), filled.far)
+    while spare > 0:  # who fills no hole may need counterfeits elsewhere
+        more = filled.dealt(spare)
+        rest = _for_rest(people, more, m, common, run.seed)
+        if len(more.invented) + len(rest) <= most:
+            dealt, for_rest = more, rest
+            break
+        spare //= 2
     if dealt.invented or for_rest:
         _refuse(len(dealt.invented), len(for_rest), m, counterfeits)
     invented = [*dealt.invented, *for_rest]
@@ -111,7 +123,13 @@ def invariant_groups(
         # counterfeits stay: where their mates are they cost nothing
         real, new = np.arange(people.n), np.flatnonzero(people.signature < 0)
         groups[real] = exchanged(
-            table, people.value, people.place, np.array(own)[groups[real]], new, groups[real]
+            table,
+            people.value,
+            people.place,
+            np.array(own)[groups[real]],
+            new,
+            groups[real],
+            rounds=options.swaps,
         )
     mate = _real_mates(groups, people.n)
     return Grouped(groups, [every[i] for i in own], values, mate)
