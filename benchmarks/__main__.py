@@ -18,7 +18,7 @@ from benchmarks.keeping import keep, tables_in
 PARTS = [
     *("compile", "first_use", "partition", "loss", "order", "best", "bounds", "suppression"),
     *("readers", "pooling", "querying", "sources", "training"),
-    *("attacks", "replaying", "attacks_round", "minimality"),
+    *("risks", "attacks", "replaying", "attacks_round", "minimality"),
     *("clock", "end_to_end", "scale", "scale_rows", "series"),
 ]
 

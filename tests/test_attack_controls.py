@@ -12,7 +12,9 @@ import pytest
 import shoal
 from command import shoal as command
 from shoal.attacks import attack, attack_run
+from shoal.attacks.run import _held_out
 from shoal.errors import InputError
+from shoal.policy import Policy
 
 pytestmark = pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
 
@@ -166,3 +168,17 @@ def test_rows_of_one_person_are_one_persons(tmp_path: Path) -> None:
     release.write(tmp_path / "r.csv")  # which does not say whose records are whose
     hidden = attack(tmp_path / "r.csv", table, attacks=["linking"]).found[0]
     assert hidden.main.share == 0.5  # ten records, of which five are his
+
+
+def test_whole_persons_are_held_out() -> None:
+    """Whoever has other records in the release is not somebody who is not in it."""
+    table = people(400, 1).append_column("who", pa.array([f"p{i % 130}" for i in range(400)]))
+    found, release = attack_run(
+        table, qi=["age", "zip"], sensitive="ill", person="who", rest="drop", k=3,
+        method="mondrian", attacks=["linking"], seed=1,
+    )  # fmt: skip
+    assert found.control is not None and abs(found.control - 80) <= 4
+    assert release.table.num_rows == 400 - found.control
+    held = _held_out(table, Policy.parse(person="who"), 0.2, np.random.default_rng(1))
+    who = np.array(table["who"].to_pylist())
+    assert not set(who[held]) & set(who[~held]) and held.sum() == found.control

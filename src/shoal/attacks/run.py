@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from shoal.attacks.composition import composition
 from shoal.attacks.downcoding import downcoding
@@ -18,7 +19,9 @@ from shoal.attacks.minimality import minimality
 from shoal.attacks.rates import Found, Skipped
 from shoal.attacks.replaying import replay
 from shoal.attacks.scene import Scene, scene_of
+from shoal.encoding.values import distinct_values
 from shoal.errors import PolicyError
+from shoal.io.addresses import address_of
 from shoal.io.frames import to_arrow
 from shoal.pipeline import anonymize
 from shoal.policy import Policy
@@ -158,7 +161,7 @@ def attack_run(
     progress: Progress | None = None,
     **settings: Any,
 ) -> tuple[Attacked, Release]:
-    """Hold out some people, release the others, and attack that release.
+    """Hold out some people with all their records, release the others, and attack that release.
 
     Parameters
     ----------
@@ -175,12 +178,32 @@ def attack_run(
         raise PolicyError(f"share: expected a number between 0 and 1; got {share}")
     asked = Policy.of(policy, settings)
     table, _ = to_arrow(data, asked.missing, asked.encoding, asked.delimiter)
-    order = np.random.default_rng(seed).permutation(table.num_rows)
-    held = max(1, round(share * table.num_rows))
-    release = anonymize(table.take(pa.array(np.sort(order[held:]))), asked, progress=progress)
-    control = table.take(pa.array(np.sort(order[:held])))
-    original = table.take(pa.array(np.sort(order[held:])))
-    return attack(release, original, control, attacks=attacks, progress=progress), release
+    held = _held_out(table, asked, share, np.random.default_rng(seed))
+    original, control = table.filter(pa.array(~held)), table.filter(pa.array(held))
+    release = anonymize(original, asked, progress=progress)
+    found = attack(release, original, control, attacks=attacks, progress=progress)
+    if isinstance(data, str | Path) and address_of(data) is None:
+        found = replace(found, name=f"a release of {data}")
+    return found, release
+
+
+def _held_out(
+    table: pa.Table, policy: Policy, share: float, rng: np.random.Generator
+) -> NDArray[np.bool_]:
+    """Which records are held out: about this share of them, and whole persons.
+
+    Whoever has other records in the release is not somebody who is not in it.
+    """
+    whose = np.arange(table.num_rows)
+    if policy.person is not None and policy.person in table.column_names:
+        codes = distinct_values(table.column(policy.person), policy.missing).codes
+        whose = np.where(codes < 0, codes.max(initial=-1) + 1 + whose, codes)
+    persons, whose, records = np.unique(whose, return_inverse=True, return_counts=True)
+    order = rng.permutation(len(persons))
+    before = np.cumsum(records[order]) - records[order]
+    drawn = np.zeros(len(persons), dtype=np.bool_)
+    drawn[order] = before < max(1, round(share * table.num_rows))
+    return np.asarray(drawn[whose])
 
 
 def _chosen(attacks: Sequence[str] | str, composed: bool = False) -> tuple[str, ...]:
