@@ -94,6 +94,7 @@ def test_the_manual_is_good_roff():
     ("args", "meant"),
     [
         (["anonimize"], "anonymize"),
+        (["policy", "shwo"], "show"),
         (["inspect", "x.csv", "--quite"], "--quiet"),
         (["explain", "clas"], "class"),
     ],

@@ -21,7 +21,7 @@ from shoal.kernels.compiling import wanted
 from shoal.kernels.compiling.store import levels
 from shoal.kernels.costs import Costs
 from shoal.verification.files import verify
-from shoal.warm import METHODS, usual
+from shoal.warm import KINDS, METHODS, usual
 from shoal.watching import State
 
 SOURCE = Path(shoal.__file__).parent
@@ -51,7 +51,11 @@ def package(tmp_path: Path) -> Path:
     for name in ("__init__.py", "_version.py", "warm.py", "kernels/__init__.py", "kernels/jit.py"):
         shutil.copy(SOURCE / name, target / name)
     (target / "kernels" / "caller.py").write_text(KERNEL, encoding="utf-8")
-    listed = {"one": [["caller.caller", ["int64"]], ["caller.gone", ["int64"]]]}
+    (target / "kernels" / "other.py").write_text(KERNEL.replace("2", "7"), encoding="utf-8")
+    listed = {
+        "one": [["caller.caller", ["int64"], 9], ["caller.gone", ["int64"], 1]],
+        "two": [["other.caller", ["int64"], 1]],
+    }
     path = target / "kernels" / "compiling" / "wanted.json"
     path.write_text(json.dumps(listed), encoding="utf-8")
     return target
@@ -67,9 +71,56 @@ def python(package: Path, cache: Path, *words: str) -> str:
 
 def test_what_is_compiled_ahead_is_not_compiled_again(package, tmp_path):
     cache = tmp_path / "cache"
-    assert "1 kernels compiled" in python(package, cache, "-m", "shoal.warm")
-    assert "0 kernels compiled" in python(package, cache, "-m", "shoal.warm")
+    assert "1 kernels compiled" in python(package, cache, "-m", "shoal.warm", "one")
+    assert "0 kernels compiled" in python(package, cache, "-m", "shoal.warm", "one")
     assert python(package, cache, "-c", RUN).split() == ["11", "1"]
+
+
+SHARED = """
+import subprocess, sys, threading, time
+from pathlib import Path
+from shoal.kernels.compiling import sharing, wanted
+from shoal.kernels.compiling.watching import WATCH
+from shoal.kernels.caller import caller
+(first, second), folder = (wanted.wanted(name)[0] for name in ("one", "two")), Path(sys.argv[1])
+helper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+another = sharing.Share(folder)  # as if the helper had taken it
+assert another.take(first.file()) and another.take(first.file())
+assert not sharing.compile_once(first, sharing.Share(folder)) and not first.is_there()
+
+def last():
+    while not (second.is_there() and WATCH.busy):
+        time.sleep(0.01)
+    assert not first.is_there()
+    ENDS
+threading.Thread(target=last, daemon=True).start()
+with sharing.shared(sharing.Run(folder, [helper], [first, second])):
+    print(caller(5), sum(caller.stats.cache_hits.values()), first.is_there(), second.is_there())
+helper.kill()
+print(len(list(folder.iterdir())), sharing.SHARES, WATCH.busy)
+"""
+
+
+@pytest.mark.parametrize(
+    ("ends", "loaded"),
+    [("helper.kill()", 0), ("first.compile(); another.give_back(first.file())", 1)],
+    ids=["never", "in time"],
+)
+def test_a_run_waits_for_what_another_compiles(package, tmp_path, ends, loaded):
+    """And compiles what else it will want; nobody is waited for who has gone."""
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    ends = ends.replace("first.compile()", "done(first)")
+    by_another = """
+def done(kernel):
+    subprocess.run([sys.executable, "-m", "shoal.warm", "one"], check=True)
+"""
+    script = SHARED.replace("    ENDS", f"    {ends}").replace("\ndef last", f"{by_another}\ndef last")
+    lines = python(package, tmp_path / "cache", "-c", script, str(folder)).splitlines()
+    assert [line for line in lines if "shoal.warm" not in line] == [
+        f"11 {loaded} True True",
+        f"{0 if loaded else 1} [] False",
+    ]
 
 
 @pytest.mark.skipif(not levels(), reason="kernels are shipped for x86-64 only")
@@ -77,7 +128,8 @@ def test_shipped_kernels_are_loaded_where_nothing_can_be_cached(package, tmp_pat
     blocked = tmp_path / "blocked"
     blocked.write_text("a file, where a folder is needed", encoding="utf-8")
     assert python(package, blocked, "-c", RUN).split() == ["11", "0"]
-    python(package, blocked, "-m", "shoal.warm", "--ship", "x86-64-v2")
+    assert "0 kernels compiled" in python(package, blocked, "-m", "shoal.warm")  # in vain
+    python(package, blocked, "-m", "shoal.warm", "--ship", "x86-64-v2", "one")
     assert len([*(package / "kernels" / "_compiled").iterdir()]) == 1
     assert python(package, blocked, "-c", RUN).split() == ["11", "1"]
     (package / "kernels" / "caller.py").write_text(KERNEL.replace("2", "3"), encoding="utf-8")
@@ -103,24 +155,58 @@ def test_types_survive_as_text(value):
 
 def test_the_list_fits_the_source():
     # After a kernel got other arguments: python -m shoal.warm --record
-    assert set(wanted.listed()) == {
-        usual(name, sensitive) for name in METHODS for sensitive in (False, True)
-    }
+    every = {usual(name, l, kind) for name in METHODS for l in (False, True) for kind in KINDS}
+    assert {usual(name, l) for name in METHODS for l in (False, True)} <= set(wanted.listed())
+    assert set(wanted.listed()) <= every
     for each in wanted.wanted():
         assert each.dispatcher().py_func.__code__.co_argcount == len(each.types()), each.name
+        assert each.size > 0, each.name
 
 
-def test_a_usual_release_uses_what_is_listed():
-    script = """
+LISTED = """
+import tempfile
+from pathlib import Path
 import shoal
 from shoal.kernels.compiling import store, wanted
-shoal.anonymize(shoal.datasets.census(700), qi=["age", "country", "marital"], k=4, seed=3,
-                method="hilbert", rest="drop")
-listed = wanted.listed()["hilbert k"]
-for line in wanted.noted(store.USED):
-    assert line in listed, line
+from shoal.warm import KINDS, usual
+qi = ["age", "gender", "education", "marital", "race", "workclass", "country"]
+asked = {"qi": qi, "rest": "drop", "seed": 3, **ASKED}
+with tempfile.TemporaryDirectory() as folder:
+    files = {name: str(Path(folder) / f"{name}.csv") for name in ("marital", "country")}
+    for name, file in files.items():
+        shoal.datasets.census_hierarchies()[name].to_arx_csv(Path(file))
+    kinds = dict.fromkeys(("gender", "marital", "race", "workclass", "country"), "ordinal")
+    for more in ({}, {"hierarchy": files}, {"kind": kinds}):
+        release = shoal.anonymize(shoal.datasets.census(ROWS), **more, **asked)
+        assert release.verification.ok
+entries = [usual(asked["method"], "sensitive" in asked, kind) for kind in KINDS]
+listed = [line[:2] for entry in entries for line in wanted.listed().get(entry, ())]
+print([line[0] for line in wanted.noted(store.USED) if line[:2] not in listed])
 """
-    subprocess.run([sys.executable, "-c", script], check=True)
+K, L = {"k": 6}, {"k": 3, "l": 3, "sensitive": "occupation"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "asked"),
+    [
+        (700, {"method": "hilbert", **K}),
+        (700, {"method": "mondrian", **L}),
+        (9_000, {"method": "hilbert", **L}),
+        (700, {"method": "best", **K}),
+        (700, {"method": "best", "effort": "normal", **L}),
+        pytest.param(12_000, {"method": "best", **K}, marks=pytest.mark.heavy),
+        pytest.param(12_000, {"method": "best", **L}, marks=pytest.mark.heavy),
+        pytest.param(700, {"method": "best", "effort": "normal", **K}, marks=pytest.mark.heavy),
+    ],
+    ids=lambda value: value if isinstance(value, int) else "-".join(map(str, value.values())),
+)
+def test_a_usual_release_uses_what_is_listed(rows, asked):
+    """Value sets, trees and orders; after new arguments of a kernel: shoal.warm --record."""
+    script = LISTED.replace("ASKED", repr(asked)).replace("ROWS", str(rows))
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script], check=True, capture_output=True, text=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_words_of_progress():

@@ -1,8 +1,8 @@
 """``python -m shoal.warm``: compile kernels ahead, by several processes, into the shared cache.
 
-A command that finds kernels missing starts the same in the background (`in_background`):
-the helpers begin with what the run wants last, while the run itself compiles what it meets
-first. What one of them has compiled the others load.
+A command that finds kernels missing starts the same in the background (`in_background`): the
+helpers begin with the dearest, while the run itself compiles what it meets first. Nothing is
+compiled twice (`kernels/compiling/sharing.py`): what one of them has compiled the others load.
 """
 
 from __future__ import annotations
@@ -29,39 +29,50 @@ HOME = Path(__file__).resolve().parents[1]
 """The folder that the package lies in."""
 METHODS = ("best", "hilbert", "mondrian")
 """Methods whose kernels are known ahead: the default, and the quick ones."""
+KINDS = ("", "trees", "orders", "normal")
+"""What only some releases want: those of tables with trees, with orders, and of more effort."""
 RECORDED = """
 import json, tempfile
 from pathlib import Path
 import shoal
 from shoal.kernels.compiling import store, wanted
 qi = ["age", "gender", "education", "marital", "country"]
+asked, kind = {"rest": "drop", "seed": 1, **SETTINGS}, KIND
+best, few = asked["method"] == "best", shoal.datasets.census(601)  # groups of l leave one over
+if kind == "":
+    # Long tables with sets have no bound over cells, so that it is none of what all want.
+    shoal.anonymize(few, qi=qi, k=5, bound=False, **asked)
+    # What only longer tables want, and sensitive columns that no model is about.
+    more = {**asked, "l": None, **({"effort": "instant"} if best else {})}
+    people = shoal.datasets.census(20_000)
+    shoal.anonymize(people, qi=[*qi, "race", "workclass"], k=10, **more)
 with tempfile.TemporaryDirectory() as folder:
     files = {name: str(Path(folder) / f"{name}.csv") for name in ("marital", "country")}
     for name, file in files.items():
         shoal.datasets.census_hierarchies()[name].to_arx_csv(Path(file))
-    people = shoal.datasets.census(601)  # one is left over by groups of l
-    shoal.anonymize(people, qi=qi, hierarchy=files, rest="drop", seed=1, k=5, **SETTINGS)
-# What only longer tables want, and sensitive columns that no model is about.
-people, more = shoal.datasets.census(20_000), {**SETTINGS, "l": None}
-qi += ["race", "workclass"]
-if more["method"] == "best":
-    more["effort"] = "instant"
-shoal.anonymize(people, qi=qi, rest="drop", seed=1, k=10, **more)
+    ordered = {name: "ordinal" for name in ("gender", "marital", "country")}
+    effort = {"effort": "normal"} if best and kind == "normal" else {}
+    if kind in ("trees", "normal"):
+        shoal.anonymize(few, qi=qi, k=5, hierarchy=files, **effort, **asked)
+    if kind in ("orders", "normal"):
+        shoal.anonymize(few, qi=qi, k=5, kind=ordered, **effort, **asked)
+    if kind == "normal":
+        shoal.anonymize(few, qi=qi, k=5, **effort, **asked)
 print(json.dumps(wanted.noted(store.USED)))
 """
-"""Two releases by a process of its own, which says what kernels they used."""
+"""Releases by a process of its own, which says what kernels they used."""
 
 
-def usual(method: str, sensitive: bool) -> str:
-    """The name, in the list of wanted kernels, of a release by a method."""
-    return f"{method} {'l' if sensitive else 'k'}"
+def usual(method: str, sensitive: bool, kind: str = "") -> str:
+    """The name, in the list of wanted kernels, of a release by a method: one of `KINDS`."""
+    return " ".join(filter(None, (method, "l" if sensitive else "k", kind)))
 
 
-def helper(names: Sequence[str], number: int, of: int) -> subprocess.Popen[bytes]:
-    """A process that compiles every so-manieth of what is missing, from the end."""
+def helper(names: Sequence[str], folder: str) -> subprocess.Popen[bytes]:
+    """A process that compiles what nobody else in the folder's run has taken."""
     quiet = subprocess.DEVNULL
     return subprocess.Popen(
-        ours("--part", f"{number}/{of}", *names), stdin=quiet, stdout=quiet, stderr=quiet,
+        ours("--share", folder, *names), stdin=quiet, stdout=quiet, stderr=quiet,
         cwd=HOME, env=environment(),
     )  # fmt: skip
 
@@ -84,29 +95,44 @@ def environment(**more: str) -> dict[str, str]:
 
 
 @contextmanager
-def helpers(names: Sequence[str], count: int) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """So many processes; those that still run at the end are ended."""
-    running = [helper(names, number, count) for number in range(count)]
-    try:
-        yield running
-    finally:
-        for process in running:
-            with suppress(OSError):
-                process.terminate()
-        for process in running:
-            process.wait()
+def helpers(names: Sequence[str], count: int) -> Iterator[tuple[str, list[Any]]]:
+    """So many processes and the folder they share; those that still run at the end are ended."""
+    with tempfile.TemporaryDirectory(prefix="shoal-share-") as folder:
+        running = [helper(names, folder) for _ in range(count)]
+        try:
+            yield folder, running
+        finally:
+            for process in running:
+                with suppress(OSError):
+                    process.terminate()
+            for process in running:
+                process.wait()
 
 
 @contextmanager
 def in_background(names: Sequence[str], spare: int = 1) -> Iterator[list[Any]]:
     """Compile what a run will want while it begins; gives the kernels that are missing."""
+    from shoal.kernels.compiling import sharing
     from shoal.kernels.compiling.wanted import missing
 
     open_ends = missing(*names)
     free = (os.cpu_count() or 1) - spare
     count = min(free, len(open_ends) // WORTH_A_PROCESS)
-    with helpers(names, max(0, count)):
+    if count <= 0 or not can_be_kept():
         yield open_ends
+        return
+    with (
+        helpers(names, count) as (folder, running),
+        sharing.shared(sharing.Run(folder, running, missing(*names[:1]))),
+    ):
+        yield open_ends
+
+
+def can_be_kept() -> bool:
+    """Whether there is a folder for what helpers compile; else they would do it in vain."""
+    from shoal.kernels.compiling.folders import own_folder
+
+    return own_folder() is not None
 
 
 def compile_missing(
@@ -118,9 +144,9 @@ def compile_missing(
     open_ends = missing(*names)
     total = len(open_ends)
     count = min(processes or os.cpu_count() or 1, max(1, total // WORTH_A_PROCESS))
-    if total == 0:
+    if total == 0 or not can_be_kept():
         return 0
-    with helpers(names, count) as running:
+    with helpers(names, count) as (_, running):
         while any(process.poll() is None for process in running):
             time.sleep(PAUSE)
             open_ends = [each for each in open_ends if not each.is_there()]
@@ -129,32 +155,44 @@ def compile_missing(
     return total - len(missing(*names))
 
 
-def compile_part(names: Sequence[str], number: int, of: int) -> None:
-    """What one helper does: its own part from the end, then what is still missing."""
-    from shoal.kernels.compiling.wanted import missing
+def compile_shared(names: Sequence[str], folder: str) -> None:
+    """What one helper does: for each name in turn the dearest kernels first."""
+    from shoal.kernels.compiling.sharing import Share, compile_once, shared
+    from shoal.kernels.compiling.wanted import listed, missing
 
-    reverse = missing(*names)[::-1]
-    for each in (*reverse[number::of], *reverse):
-        if not each.is_there():
-            each.compile()
+    with shared(Share(folder)) as share:
+        for name in names or listed():
+            for each in sorted(missing(name), key=lambda each: -each.size):
+                compile_once(each, share)
 
 
 def record() -> dict[str, int]:
     """Make small releases, note the kernels they use, and write the list of wanted ones."""
     from shoal.kernels.compiling import wanted
 
-    found = {}
+    found: dict[str, Any] = {}
     for method in METHODS:
         for more in ({}, {"sensitive": "occupation", "l": 3}):
-            script = RECORDED.replace("SETTINGS", repr({"method": method, **more}))
-            done = subprocess.run(
-                [sys.executable, "-c", script], check=True, stdout=subprocess.PIPE, text=True,
-                cwd=HOME, env=environment(),
-            )  # fmt: skip
-            found[usual(method, bool(more))] = json.loads(done.stdout.splitlines()[-1])
+            known: list[Any] = []
+            for kind in KINDS:
+                rows = [row for row in used_by({"method": method, **more}, kind) if row not in known]
+                known += rows
+                if rows:
+                    found[usual(method, bool(more), kind)] = rows
             say(f"noted {usual(method, bool(more))}")
     wanted.write(found)
     return {name: len(rows) for name, rows in found.items()}
+
+
+def used_by(settings: dict[str, Any], kind: str) -> list[Any]:
+    """The kernels that releases of one kind use, by a process of its own."""
+    script = RECORDED.replace("SETTINGS", repr(settings)).replace("KIND", repr(kind))
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=True, stdout=subprocess.PIPE, text=True,
+        cwd=HOME, env=environment(),
+    )  # fmt: skip
+    rows: list[Any] = json.loads(done.stdout.splitlines()[-1])
+    return rows
 
 
 def ship(levels: Sequence[str], names: Sequence[str] = ()) -> Path:
@@ -180,14 +218,13 @@ def main(words: Sequence[str] | None = None) -> None:
 
     parser = ArgumentParser("python -m shoal.warm", description="Compile kernels ahead.")
     parser.add_argument("names", nargs="*", help="releases, as 'hilbert k'; all that are known")
-    parser.add_argument("--part", help="compile only this part, such as 0/2")
+    parser.add_argument("--share", help="compile what nobody has taken in this folder")
     parser.add_argument("--record", action="store_true", help="write the list of wanted kernels")
     parser.add_argument("--ship", help="compile into the package, for these levels: A,B")
     parser.add_argument("--processes", type=int)
     asked = parser.parse_args(words)
-    if asked.part:
-        number, of = asked.part.split("/")
-        compile_part(asked.names, int(number), int(of))
+    if asked.share:
+        compile_shared(asked.names, asked.share)
     elif asked.record:
         for name, count in record().items():
             say(f"{name}: {count} kernels")

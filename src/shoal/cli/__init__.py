@@ -16,6 +16,7 @@ from typing import NoReturn
 import click
 
 from shoal._version import __version__
+from shoal.cli.groups import NearestGroup
 
 __all__ = ["cli", "main", "run"]
 
@@ -58,7 +59,7 @@ GARBAGE = 50_000
 is garbage (a fifth less CPU until the first record is read)."""
 
 
-class LazyGroup(click.Group):
+class LazyGroup(NearestGroup):
     """A group that knows its commands' names and lines without importing them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -70,17 +71,6 @@ class LazyGroup(click.Group):
         module, attribute = COMMANDS[cmd_name][0].split(":")
         command: click.Command = getattr(import_module(module), attribute)
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        name = args[0] if args else ""
-        if name and not name.startswith("-") and name not in COMMANDS:
-            from shoal.errors import did_you_mean
-
-            hint = did_you_mean(name, COMMANDS)
-            raise click.UsageError(f"there is no command {name!r}{hint}", ctx)
-        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -94,9 +94,9 @@ def demo(out: Path, quiet: bool, as_json: bool) -> None:
     from shoal.warm import WORTH_A_PROCESS, usual
 
     # Whoever sees this for the first time should not wait for a compiler.
-    later = (usual("best", True),)
+    later = (usual("best", True), usual("best", True, "trees"))
     method = QUICKEST if len(missing(*later)) >= WORTH_A_PROCESS else None
-    names = later if method is None else (usual(method, True),)
+    names = later if method is None else (usual(method, True), usual(method, True, "trees"))
     with progress_bar(quiet) as report, preparing(names, report):
         made = make(out, report, method)
     if as_json:

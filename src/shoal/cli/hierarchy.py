@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from shoal.cli.groups import NearestGroup
 from shoal.cli.output import check_new_file, notice, output_options, print_json, progress_bar
 from shoal.cli.places import TABLE
 from shoal.cli.settings import dialect_options, policy_from
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from shoal.io.addresses import Place
 
 
-@click.group(short_help="Work with hierarchies.")
+@click.group(cls=NearestGroup, short_help="Work with hierarchies.")
 def hierarchy() -> None:
     """Work with hierarchies: trees that say what a value may be published as."""
 

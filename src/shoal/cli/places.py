@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from shoal.io.addresses import Place
 
 __all__ = ["PIPE", "RELEASE", "TABLE", "OnlyFile", "command_line", "handed_on"]
@@ -22,28 +24,35 @@ PIPE = "-"
 """Standard input, or output."""
 
 
-class _Table(click.ParamType):  # type: ignore[type-arg]
+class _Place(click.ParamType):  # type: ignore[type-arg]
+    """A file, or the address of a table in a database."""
+
+    name = "path"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from shoal.io.addresses import place_of
+
+        return place_of(value)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem[str]]:
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(incomplete, type="file")]
+
+
+class _Table(_Place):
     """A file, the address of a database, or ``-``: standard input, kept in a private file."""
 
-    name = "path"
-
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from shoal.io.addresses import place_of
-
         if value == PIPE and ctx is not None and not ctx.resilient_parsing:
             return _standard_input(ctx)
-        return place_of(value)
+        return super().convert(value, param, ctx)
 
 
-class _Release(click.ParamType):  # type: ignore[type-arg]
+class _Release(_Place):
     """A file, the address of a table in a database, or ``-``: standard output."""
-
-    name = "path"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from shoal.io.addresses import place_of
-
-        return place_of(value)
 
 
 class OnlyFile(click.ParamType):  # type: ignore[type-arg]

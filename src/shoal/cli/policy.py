@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from shoal.cli.groups import NearestGroup
 from shoal.cli.output import check_new_file, notice, output_options, print_json, progress_bar
 from shoal.cli.places import TABLE
 from shoal.cli.settings import dialect_options
@@ -24,7 +25,7 @@ Line = tuple[bool, str, str]
 """Whether it is in force or commented out, the setting, and what to say beside it."""
 
 
-@click.group(short_help="Work with policy files.")
+@click.group(cls=NearestGroup, short_help="Work with policy files.")
 def policy() -> None:
     """Work with policy files: roles, models and method of a release in one TOML file."""
 

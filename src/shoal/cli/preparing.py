@@ -22,11 +22,18 @@ LOOK = 0.5
 
 
 def kernels_of(policy: Policy) -> tuple[str, ...]:
-    """The entry of the list of wanted kernels that a run by this policy will want."""
+    """The entries of the list of wanted kernels that a run by this policy will want."""
     from shoal.plan import Plan
     from shoal.warm import usual
 
-    return (usual(Plan.of(policy).method.name, bool(policy.sensitive)),)
+    kinds = {
+        "": True,
+        "trees": bool(policy.hierarchy),
+        "orders": bool(policy.order) or "ordinal" in policy.kind.values(),
+        "normal": policy.effort in ("normal", "max") or policy.time is not None,
+    }
+    method = Plan.of(policy).method.name
+    return tuple(usual(method, bool(policy.sensitive), kind) for kind in kinds if kinds[kind])
 
 
 def words(done: int, total: int, seconds: float) -> str:
@@ -75,7 +82,7 @@ def _tell(open_ends: list[Any], report: Report, over: threading.Event) -> None:
     total = len(open_ends)
     begun = time.monotonic()
     while not over.wait(LOOK):
-        if not WATCH.open:
+        if not WATCH.busy:
             continue
         open_ends = [each for each in open_ends if not each.is_there()]
         done = total - len(open_ends)

@@ -68,7 +68,8 @@ def enumerate_cells(nodes, codes, count, ceiling, size, order, member, offset, p
     chosen = np.zeros(d + 1, dtype=np.int64)
     records = np.zeros(most, dtype=np.int64)
     heap = np.zeros(size, dtype=np.int64)
-    lists[0, :] = order
+    for i in range(n):  # a slice would have its errors compiled, which take longer than the rest
+        lists[0, i] = order[i]
     length[0] = n
     level = 0
     if d > 0:

@@ -17,7 +17,7 @@ IMPORT = re.compile(
     rf"^\s*(?:import|from) {re.escape(PACKAGE)}(?:\.([\w.]+))?(?: import ([\w, ]+))?", re.MULTILINE
 )
 NOT_CODE = frozenset(
-    f"compiling.{name}" for name in ("folders", "sources", "store", "wanted", "watching")
+    f"compiling.{name}" for name in ("folders", "sharing", "sources", "store", "wanted", "watching")
 )
 """Where compiled code is kept and who is told: nothing of it decides what the code is."""
 

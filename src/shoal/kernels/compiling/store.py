@@ -24,7 +24,7 @@ from numba.core import compiler, config, types
 from numba.core.caching import _Cache
 from numba.core.serialize import dumps
 
-from shoal.kernels.compiling import lean
+from shoal.kernels.compiling import lean, sharing, watching
 from shoal.kernels.compiling.folders import own_folder
 from shoal.kernels.compiling.sources import HOME, digest_of
 
@@ -77,18 +77,32 @@ class Store(_Cache):
         """Name of the file for types of arguments."""
         return f"{self.stem(target)}{_digest(described(signature))[:20]}{SUFFIX}"
 
+    def own_file(self, signature, context):
+        """Name of the file that is compiled here, for this processor."""
+        return self.file(signature, _target(context.codegen()))
+
     def files(self, signature, context):
         """Paths to look at, in turn."""
         for level in levels() if SHIPPED.is_dir() and not BUILDING else ():
             yield SHIPPED / self.file(signature, level)
         if own_folder() is not None:
-            yield own_folder() / self.file(signature, _target(context.codegen()))
+            yield own_folder() / self.own_file(signature, context)
 
     def load_overload(self, signature, context):
         context.refresh()
         USED.append((self.module, self.function, signature))
         if not self._on:
             return None
+        found = self._kept(signature, context)
+        if found is None and sharing.SHARES:
+            share, name = sharing.SHARES[-1], self.own_file(signature, context)
+            # Nobody waits while compiling: two could wait for each other.
+            if not share.take(name) and not watching.WATCH.open:
+                share.wait(name)
+                found = self._kept(signature, context)
+        return found
+
+    def _kept(self, signature, context):
         for path in self.files(signature, context):
             content = _read(path)
             if content is not None:
@@ -97,11 +111,12 @@ class Store(_Cache):
 
     def save_overload(self, signature, result):
         folder = own_folder()
-        if not self._on or folder is None or result.library.has_dynamic_globals:
-            return
-        with contextlib.suppress(OSError):  # a full disk: the next run compiles again
-            target = _target(result.library.codegen)
-            _write(folder / self.file(signature, target), dumps(result._reduce()))
+        name = self.file(signature, _target(result.library.codegen))
+        if self._on and folder is not None and not result.library.has_dynamic_globals:
+            with contextlib.suppress(OSError):  # a full disk: the next run compiles again
+                _write(folder / name, dumps(result._reduce()))
+        for share in sharing.SHARES:
+            share.give_back(name)
 
 
 def _digest(text):

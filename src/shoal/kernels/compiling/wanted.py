@@ -1,7 +1,7 @@
 """Which kernels usual releases want, with the types of their arguments, known before they run.
 
-`wanted.json` lists them by what is asked for, in the order in which a run comes to them:
-written by ``python -m shoal.warm --record``, which makes small releases and notes what they
+`wanted.json` lists them by what is asked for, in the order in which a run comes to them, with
+the size of their code: written by ``python -m shoal.warm --record``, which makes small releases and notes what they
 used. So kernels can be compiled ahead, by several processes, and counted while it happens.
 The list decides nothing: what is not on it is compiled when it is met, and what no longer
 fits the source is passed over.
@@ -65,10 +65,10 @@ def listed():
 
 
 class Wanted:
-    """One kernel and the types that it is wanted for."""
+    """One kernel and the types that it is wanted for; the larger its code, the longer it takes."""
 
-    def __init__(self, name, texts):
-        self.name, self.texts = name, texts
+    def __init__(self, name, texts, size=0):
+        self.name, self.texts, self.size = name, texts, size
 
     def dispatcher(self):
         module, _, function = self.name.rpartition(".")
@@ -89,6 +89,17 @@ class Wanted:
         dispatcher.targetctx.refresh()
         return any(path.exists() for path in store.files(kinds, dispatcher.targetctx))
 
+    def file(self):
+        """Name of the file that it is kept in, if it is compiled here."""
+        dispatcher = self.dispatcher()
+        return dispatcher._cache.own_file(self.types(), dispatcher.targetctx)
+
+    def kilobytes(self):
+        """Size of what is kept of it."""
+        dispatcher = self.dispatcher()
+        paths = dispatcher._cache.files(self.types(), dispatcher.targetctx)
+        return max((path.stat().st_size for path in paths if path.exists()), default=0) // 1000
+
     def compile(self):
         """Compile and keep it; whether that was possible."""
         try:
@@ -102,8 +113,8 @@ def wanted(*names):
     """What runs want, in their order and once each; of all runs if none is named."""
     found = {}
     for name in names or listed():
-        for kernel, texts in listed().get(name, ()):
-            found.setdefault(json.dumps([kernel, texts]), Wanted(kernel, texts))
+        for kernel, texts, size in listed().get(name, ()):
+            found.setdefault(json.dumps([kernel, texts]), Wanted(kernel, texts, size))
     return list(found.values())
 
 
@@ -113,14 +124,18 @@ def missing(*names):
 
 
 def noted(used):
-    """Kernels as `store.USED` has them, for the list; those whose types have no text are left."""
+    """Kernels as `store.USED` has them, for the list; those whose types have no text are left.
+
+    Each with its size, which goes with the time that it takes to compile.
+    """
     lines = []
     for module, function, kinds in used:
         try:
             texts = [as_text(kind) for kind in kinds]
         except ValueError:
             continue
-        line = [f"{module.removeprefix(PACKAGE + '.')}.{function}", texts]
+        kernel = f"{module.removeprefix(PACKAGE + '.')}.{function}"
+        line = [kernel, texts, Wanted(kernel, texts).kilobytes()]
         if line not in lines:
             lines.append(line)
     return lines

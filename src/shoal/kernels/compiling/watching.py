@@ -7,6 +7,7 @@ again and again: a tenth of the time. It starts again when the outermost kernel 
 import gc
 import threading
 import time
+from contextlib import contextmanager
 
 from numba.core import event
 
@@ -21,6 +22,21 @@ class _Watch(event.Listener):
         self.open = []  # of all threads: numba lets one compile at a time
         self.lock = threading.Lock()
         self.resting = False
+        self.waiting = 0
+
+    @property
+    def busy(self):
+        """Whether something is being compiled, here or by another that we wait for."""
+        return bool(self.open) or self.waiting > 0
+
+    @contextmanager
+    def waited(self):
+        """While another process compiles what is wanted here."""
+        self.waiting += 1
+        try:
+            yield
+        finally:
+            self.waiting -= 1
 
     def on_start(self, event):
         with self.lock:
