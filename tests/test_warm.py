@@ -85,7 +85,7 @@ from shoal.kernels.caller import caller
 (first, second), folder = (wanted.wanted(name)[0] for name in ("one", "two")), Path(sys.argv[1])
 helper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 another = sharing.Share(folder)  # as if the helper had taken it
-assert another.take(first.file()) and another.take(first.file())
+assert another.take(first.paths[-1].name) and another.take(first.paths[-1].name)
 assert not sharing.compile_once(first, sharing.Share(folder)) and not first.is_there()
 
 def last():
@@ -103,7 +103,7 @@ print(len(list(folder.iterdir())), sharing.SHARES, WATCH.busy)
 
 @pytest.mark.parametrize(
     ("ends", "loaded"),
-    [("helper.kill()", 0), ("first.compile(); another.give_back(first.file())", 1)],
+    [("helper.kill()", 0), ("first.compile(); another.give_back(first.paths[-1].name)", 1)],
     ids=["never", "in time"],
 )
 def test_a_run_waits_for_what_another_compiles(package, tmp_path, ends, loaded):
@@ -210,22 +210,26 @@ def test_a_usual_release_uses_what_is_listed(rows, asked):
 
 
 def test_words_of_progress():
-    assert preparing.words(0, 31, 2.0) == "preparing (once): 0 of 31 kernels"
-    assert preparing.words(7, 31, 14.0) == "preparing (once): 7 of 31 kernels, about 48 s left"
-    assert preparing.words(31, 31, 60.0) == "preparing (once): 31 of 31 kernels"
+    assert preparing.words(0, 31, 2.0, 0.0) == "preparing (once): 0 of 31 kernels"
+    assert preparing.words(1, 31, 2.0, 0.01) == "preparing (once): 1 of 31 kernels"  # too early
+    assert preparing.words(7, 31, 14.0, 0.5) == "preparing (once): 7 of 31 kernels, about 14 s left"
+    assert preparing.words(31, 31, 60.0, 1.0) == "preparing (once): 31 of 31 kernels"
 
 
 def test_preparing_tells_how_far_it_is(monkeypatch):
     told = []
 
     class Kernel:
+        def __init__(self, size: int, after: int) -> None:
+            self.size, self.after = size, after
+
         def is_there(self) -> bool:
-            return len(told) > 1
+            return len(told) >= self.after
 
     from shoal.kernels.compiling.watching import WATCH
 
     monkeypatch.setattr(preparing, "LOOK", 0.001)
-    monkeypatch.setattr(WATCH, "open", [(0.0, 0.0)])
+    monkeypatch.setattr(WATCH, "waiting", 1)
 
     class Over:
         def wait(self, seconds: float) -> bool:
@@ -234,8 +238,8 @@ def test_preparing_tells_how_far_it_is(monkeypatch):
     def report(stage: str, done: float, total: float, loss: float | None = None) -> None:
         told.append((stage, done, total))
 
-    preparing._tell([Kernel(), Kernel()], report, Over())
-    assert [done for _, done, _ in told] == [0, 0, 2]
+    preparing._tell([Kernel(1, 2), Kernel(99, 1)], report, Over())
+    assert [done for _, done, _ in told] == [0, 1, 2]
     assert told[0][0] == "preparing (once): 0 of 2 kernels"
 
 
@@ -260,7 +264,7 @@ def test_a_first_demo_waits_for_no_compiler(tmp_path, monkeypatch, said):
     assert proof.class_sizes.min() >= 10
     manifest = json.loads(manifest_path(release).read_text("utf-8"))
     assert manifest["method"]["name"] == "hilbert"
-    assert compiled == ([] if said else [("best l",)])
+    assert compiled == ([] if said else [("best l", "best l trees")])
     assert ("This first time by hilbert" in result.output) == (not said)
 
 

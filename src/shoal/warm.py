@@ -24,7 +24,7 @@ WORTH_A_PROCESS = 4
 """Kernels to compile, from which on a second process saves more than it costs."""
 PAUSE = 0.2
 """Seconds between two looks at what is done."""
-Told = Callable[[int, int], None]
+Told = Callable[[int, int, float], None]
 HOME = Path(__file__).resolve().parents[1]
 """The folder that the package lies in."""
 METHODS = ("best", "hilbert", "mondrian")
@@ -139,19 +139,18 @@ def compile_missing(
     names: Sequence[str] = (), told: Told | None = None, processes: int | None = None
 ) -> int:
     """Compile all that is wanted and not there yet; how many kernels that were."""
-    from shoal.kernels.compiling.wanted import missing
+    from shoal.kernels.compiling.wanted import Left, missing
 
-    open_ends = missing(*names)
-    total = len(open_ends)
+    left = Left(missing(*names))
+    total = left.total
     count = min(processes or os.cpu_count() or 1, max(1, total // WORTH_A_PROCESS))
     if total == 0 or not can_be_kept():
         return 0
     with helpers(names, count) as (_, running):
         while any(process.poll() is None for process in running):
             time.sleep(PAUSE)
-            open_ends = [each for each in open_ends if not each.is_there()]
             if told is not None:
-                told(total - len(open_ends), total)
+                told(*left.look())
     return total - len(missing(*names))
 
 

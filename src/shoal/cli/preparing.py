@@ -19,6 +19,8 @@ __all__ = ["kernels_of", "prepare", "preparing", "words"]
 
 LOOK = 0.5
 """Seconds between two looks at what is compiled."""
+ENOUGH = 0.1
+"""Share that must be done before the time left is told."""
 
 
 def kernels_of(policy: Policy) -> tuple[str, ...]:
@@ -36,10 +38,13 @@ def kernels_of(policy: Policy) -> tuple[str, ...]:
     return tuple(usual(method, bool(policy.sensitive), kind) for kind in kinds if kinds[kind])
 
 
-def words(done: int, total: int, seconds: float) -> str:
-    """How far it is, and how long it will take if it goes on as it did."""
+def words(done: int, total: int, seconds: float, share: float) -> str:
+    """How far it is, and how long it will take if it goes on as it did.
+
+    `share` is that of the code to be made that is made: large kernels take longer.
+    """
     text = f"preparing (once): {done} of {total} kernels"
-    left = seconds / done * (total - done) if done else 0.0
+    left = seconds / share * (1 - share) if share >= ENOUGH else 0.0
     return f"{text}, about {left:.0f} s left" if left >= 1 else text
 
 
@@ -51,8 +56,8 @@ def prepare(names: Sequence[str], quiet: bool, processes: int | None = None) -> 
     begun = time.monotonic()
     with progress_bar(quiet) as report:
 
-        def told(done: int, total: int) -> None:
-            report(words(done, total, time.monotonic() - begun), done, total)
+        def told(done: int, total: int, share: float) -> None:
+            report(words(done, total, time.monotonic() - begun, share), done, total)
 
         return compile_missing(names, told, processes)
 
@@ -77,13 +82,12 @@ def preparing(names: Sequence[str], report: Report) -> Iterator[None]:
 
 
 def _tell(open_ends: list[Any], report: Report, over: threading.Event) -> None:
+    from shoal.kernels.compiling.wanted import Left
     from shoal.kernels.compiling.watching import WATCH
 
-    total = len(open_ends)
+    left = Left(open_ends)
     begun = time.monotonic()
     while not over.wait(LOOK):
-        if not WATCH.busy:
-            continue
-        open_ends = [each for each in open_ends if not each.is_there()]
-        done = total - len(open_ends)
-        report(words(done, total, time.monotonic() - begun), done, total)
+        if WATCH.busy:
+            done, total, share = left.look()
+            report(words(done, total, time.monotonic() - begun, share), done, total)

@@ -78,7 +78,7 @@ class Run(Share):
 
 def compile_once(each, share):
     """Compile a wanted kernel unless somebody else does; whether that was done here."""
-    name = each.file()
+    name = each.paths[-1].name
     if not share.take(name):
         return False
     try:

@@ -8,7 +8,7 @@ fits the source is passed over.
 """
 
 import json
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
 
@@ -77,28 +77,30 @@ class Wanted:
     def types(self):
         return tuple(as_type(text) for text in self.texts)
 
+    @cached_property
+    def paths(self):
+        """Where its code may be kept, the last where it is written; None if it is not kept.
+
+        Found once: Numba's context cannot be asked while something else is being compiled.
+        """
+        dispatcher = self.dispatcher()
+        if not isinstance(dispatcher._cache, Store):
+            return None
+        dispatcher.targetctx.refresh()
+        return tuple(dispatcher._cache.files(self.types(), dispatcher.targetctx))
+
     def is_there(self):
         """Whether it need not be compiled, or cannot be."""
         try:
-            dispatcher, kinds = self.dispatcher(), self.types()
+            paths, loaded = self.paths, self.types() in self.dispatcher().overloads
         except (AttributeError, ImportError, TypeError, ValueError):
             return True  # the source has moved on
-        store = dispatcher._cache
-        if not isinstance(store, Store) or kinds in dispatcher.overloads:
-            return True
-        dispatcher.targetctx.refresh()
-        return any(path.exists() for path in store.files(kinds, dispatcher.targetctx))
-
-    def file(self):
-        """Name of the file that it is kept in, if it is compiled here."""
-        dispatcher = self.dispatcher()
-        return dispatcher._cache.own_file(self.types(), dispatcher.targetctx)
+        return loaded or paths is None or any(path.exists() for path in paths)
 
     def kilobytes(self):
         """Size of what is kept of it."""
-        dispatcher = self.dispatcher()
-        paths = dispatcher._cache.files(self.types(), dispatcher.targetctx)
-        return max((path.stat().st_size for path in paths if path.exists()), default=0) // 1000
+        sizes = (path.stat().st_size for path in self.paths or () if path.exists())
+        return max(sizes, default=0) // 1000
 
     def compile(self):
         """Compile and keep it; whether that was possible."""
@@ -121,6 +123,21 @@ def wanted(*names):
 def missing(*names):
     """Those of `wanted` that have to be compiled yet."""
     return [each for each in wanted(*names) if not each.is_there()]
+
+
+class Left:
+    """What of some kernels is still to be compiled, look by look."""
+
+    def __init__(self, open_ends):
+        self.open_ends = list(open_ends)
+        self.total = len(self.open_ends)
+        self.size = max(1, sum(each.size for each in self.open_ends))
+
+    def look(self):
+        """How many are done, of how many, and which share of their code that is."""
+        self.open_ends = [each for each in self.open_ends if not each.is_there()]
+        size = sum(each.size for each in self.open_ends)
+        return self.total - len(self.open_ends), self.total, 1 - size / self.size
 
 
 def noted(used):
