@@ -115,7 +115,9 @@ def test_a_run_waits_for_what_another_compiles(package, tmp_path, ends, loaded):
 def done(kernel):
     subprocess.run([sys.executable, "-m", "shoal.warm", "one"], check=True)
 """
-    script = SHARED.replace("    ENDS", f"    {ends}").replace("\ndef last", f"{by_another}\ndef last")
+    script = SHARED.replace("    ENDS", f"    {ends}").replace(
+        "\ndef last", f"{by_another}\ndef last"
+    )
     lines = python(package, tmp_path / "cache", "-c", script, str(folder)).splitlines()
     assert [line for line in lines if "shoal.warm" not in line] == [
         f"11 {loaded} True True",

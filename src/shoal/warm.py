@@ -174,7 +174,9 @@ def record() -> dict[str, int]:
         for more in ({}, {"sensitive": "occupation", "l": 3}):
             known: list[Any] = []
             for kind in KINDS:
-                rows = [row for row in used_by({"method": method, **more}, kind) if row not in known]
+                rows = [
+                    row for row in used_by({"method": method, **more}, kind) if row not in known
+                ]
                 known += rows
                 if rows:
                     found[usual(method, bool(more), kind)] = rows

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from shoal.explore.contents import Content
+from shoal.naming.codes import is_post_code
 from shoal.naming.vocabulary import (
     IDENTIFIES,
     KNOWN_TO_OTHERS,
@@ -174,6 +175,7 @@ def _propose(column: Facts, setting: Setting, is_person: bool) -> Proposal:
         return Proposal("person", f"an id that repeats: {column.distinct:,} persons")
     known = topic_of(column.name, KNOWN_TO_OTHERS)
     numbering = bool(NUMBERING & set(words)) or _is_person_id(words)
+    numbering = numbering and not is_post_code(column.name)  # in a short table all may differ
     if numbering and column.all_differ and known not in ALWAYS_KNOWN and not column.measured:
         return Proposal("identifier", "an id, different in every record")
     if _runs(column) and known not in ALWAYS_KNOWN:

@@ -278,7 +278,7 @@ def _utf8_problem(path: Path, quotes: bool = True) -> InputError | None:
     likely = f"it begins as {told} does: " if told else ""
     return InputError(
         f"{path}, row {where[0]}, byte {where[1]}: not UTF-8; {likely}name its encoding, for "
-        f"example --encoding {told or 'latin-1'} (cp1252 from Windows)"
+        f"example --encoding {told or 'latin-1 (cp1252 from Windows)'}"
     )
 
 
