@@ -157,8 +157,8 @@ def test_types_survive_as_text(value):
 
 def test_the_list_fits_the_source():
     # After a kernel got other arguments: python -m shoal.warm --record
-    every = {usual(name, l, kind) for name in METHODS for l in (False, True) for kind in KINDS}
-    assert {usual(name, l) for name in METHODS for l in (False, True)} <= set(wanted.listed())
+    every = {usual(name, ask, kind) for name in METHODS for ask in (False, True) for kind in KINDS}
+    assert {usual(name, ask) for name in METHODS for ask in (False, True)} <= set(wanted.listed())
     assert set(wanted.listed()) <= every
     for each in wanted.wanted():
         assert each.dispatcher().py_func.__code__.co_argcount == len(each.types()), each.name

@@ -1,10 +1,10 @@
 """Which kernels usual releases want, with the types of their arguments, known before they run.
 
 `wanted.json` lists them by what is asked for, in the order in which a run comes to them, with
-the size of their code: written by ``python -m shoal.warm --record``, which makes small releases and notes what they
-used. So kernels can be compiled ahead, by several processes, and counted while it happens.
-The list decides nothing: what is not on it is compiled when it is met, and what no longer
-fits the source is passed over.
+the size of their code: written by ``python -m shoal.warm --record``, which makes small
+releases and notes what they used. So kernels can be compiled ahead, by several processes, and
+counted while it happens. The list decides nothing: what is not on it is compiled when it is
+met, and what no longer fits the source is passed over.
 """
 
 import json
