@@ -48,6 +48,7 @@ from shoal.encoding.table import Codes, EncodedTable
 from shoal.encoding.values import (
     Values,
     amounts_of,
+    codes_reason,
     distinct_values,
     kind_of,
     parse_numbers,
@@ -131,6 +132,8 @@ def attribute_of(
     kind = kind_of(name, values, policy)
     if name in policy.round:
         check_step(name, kind, policy.round[name])
+    if kind == "numeric" and name not in {*policy.kind, *policy.round} and grown_of is None:
+        _ask_whether_codes(name, values)
     if kind in {"numeric", "date"}:
         attribute, code_of_value = _measured(name, kind, values, policy.round.get(name))
     elif kind == "ordinal":
@@ -145,6 +148,14 @@ def attribute_of(
         attribute, node_of_code = coarsened(leaves, 0 if level == "auto" else level)  # still open
         code_of_value = with_missing(node_of_code[code_of_value[:-1]], attribute.present)
     return replace(attribute, weight=float(policy.weight.get(name, 1.0))), code_of_value
+
+
+def _ask_whether_codes(name: str, values: Values) -> None:
+    """Nobody said that 3 and 4 are no regions: they are taken for amounts, and a word is said."""
+    if reason := codes_reason(name, values):
+        told = f"column {name!r}: {reason}, yet it is published as ranges of numbers"
+        told += "; if they are codes, say that its kind is categorical; else, that it is numeric"
+        warnings.warn(ShoalWarning(told), stacklevel=2)
 
 
 def _measured(name: str, kind: Kind, values: Values, step: Step | None) -> tuple[Attribute, Codes]:
