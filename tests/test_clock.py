@@ -312,7 +312,7 @@ class TestCompare:
             bounds.append((table.n, effort, seconds))
             return lower_bound(table, models)
 
-        monkeypatch.setattr("shoal.engines.memory.bound.lower_bound", listening)
+        monkeypatch.setattr("shoal.bounds.lower_bound", listening)
         asked = census(300, k=5, time=8, bound=True)
         found = shoal.compare(asked.pop("data"), "best", **asked)
         assert all(row.ok for row in found.rows)

@@ -179,7 +179,7 @@ class TestProgress:
 
 class TestGap:
     def release(self, monkeypatch, bound, **more):
-        monkeypatch.setattr("shoal.engines.memory.bound.lower_bound", lambda *asked, **how: bound)
+        monkeypatch.setattr("shoal.bounds.lower_bound", lambda *asked, **how: bound)
         return shoal.anonymize(TABLE, **ASKED, method="patient", **more, rest="plain")
 
     def test_the_bound_is_in_the_manifest_and_in_words(self, patient, monkeypatch):
@@ -226,7 +226,7 @@ class TestGap:
             asked.append((table.n, suppressible))
             return FakeBound(0.001)
 
-        monkeypatch.setattr("shoal.engines.memory.bound.lower_bound", bound)
+        monkeypatch.setattr("shoal.bounds.lower_bound", bound)
         table = pa.table({"age": [*range(39), 999]})
         release = shoal.anonymize(
             table, **ASKED, method="hilbert", bound=True, max_suppressed="5%", rest="plain"

@@ -15,12 +15,11 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.bounds import Bound
 from shoal.clock import NO_LIMIT, Limit
 from shoal.io.addresses import Place
 from shoal.metrics.disclosure import Disclosure
@@ -30,6 +29,9 @@ from shoal.policy import Policy
 from shoal.progress import Report, silent
 from shoal.release import Budget, Release
 from shoal.verification.check import Verification
+
+if TYPE_CHECKING:
+    from shoal.bounds import Bound
 
 __all__ = ["Decision", "Engine", "Measured"]
 

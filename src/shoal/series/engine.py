@@ -5,13 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.bounds import Bound
 from shoal.encoding.encode import encode
 from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.engines.base import Decision, Measured
@@ -33,6 +32,9 @@ from shoal.series.persons import Numbering, check_changed, check_known, hashes_o
 from shoal.series.proof import check_signatures
 from shoal.verification.check import Verification, released_classes
 from shoal.verification.following import Follows
+
+if TYPE_CHECKING:
+    from shoal.bounds import Bound
 
 __all__ = ["SeriesEngine"]
 

@@ -11,12 +11,11 @@ import os
 from functools import reduce
 from operator import add
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from shoal.bounds import Bound
 from shoal.encoding.noting import AMBIGUOUS, notation_of, unclear
 from shoal.encoding.rest import left_over, settled
 from shoal.engines.base import Decision, Engine, Measured
@@ -59,6 +58,9 @@ from shoal.quantities import bytes_of
 from shoal.release import Before as StoodOut
 from shoal.release import MethodUsed, Release
 from shoal.verification.result import Verification
+
+if TYPE_CHECKING:
+    from shoal.bounds import Bound
 
 __all__ = ["DuckDBEngine", "endings_of", "notations_of", "refusal_of"]
 

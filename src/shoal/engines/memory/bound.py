@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.bounds import Bound, lower_bound
-from shoal.bounds.readers import bound_for_readers
 from shoal.clock import NO_LIMIT, Limit
 from shoal.effort import DEFAULT_EFFORT
 from shoal.encoding.table import EncodedTable
 from shoal.plan import Plan
 from shoal.progress import Report
+
+if TYPE_CHECKING:
+    from shoal.bounds import Bound
 
 __all__ = ["BOUND_SHARE", "below", "bound_of", "load_bound"]
 
@@ -58,6 +59,10 @@ def below(
     lost: NDArray[np.float64] | None = None,
 ) -> Bound:
     """A bound under the plan's models, for its readers if it has any, within so many seconds."""
+    # Most methods ask for no bound, and its kernels take a while to be imported.
+    from shoal.bounds import lower_bound
+    from shoal.bounds.readers import bound_for_readers
+
     policy = plan.policy
     effort = policy.effort or (DEFAULT_EFFORT if policy.seconds is None else "max")
     asked: dict[str, Any] = {"effort": effort, "seconds": seconds, "progress": progress}

@@ -6,13 +6,12 @@ import warnings
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.bounds import Bound
 from shoal.clock import Limit
 from shoal.encoding.classes import class_sizes
 from shoal.encoding.encode import encode
@@ -64,6 +63,9 @@ from shoal.plan import Plan
 from shoal.policy import Policy
 from shoal.release import Budget, Release
 from shoal.verification.check import Verification, check_release, check_separated
+
+if TYPE_CHECKING:
+    from shoal.bounds import Bound
 
 __all__ = ["Draft", "Encoded", "MemoryEngine", "Source"]
 

@@ -13,9 +13,8 @@ from dataclasses import replace
 from functools import reduce
 from operator import add
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from shoal.bounds import Bound
 from shoal.encoding.cooccurrence import worth_arranging
 from shoal.encoding.exposure import SAMPLE
 from shoal.encoding.rest import left_over, settled
@@ -75,6 +74,9 @@ from shoal.policy import Policy
 from shoal.release import Before as StoodOut
 from shoal.release import MethodUsed, Release
 from shoal.verification.result import Verification
+
+if TYPE_CHECKING:
+    from shoal.bounds import Bound
 
 __all__ = ["SparkEngine"]
 
