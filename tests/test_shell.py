@@ -56,6 +56,58 @@ def test_completion_scripts_call_shoal(shell):
     assert f"_SHOAL_COMPLETE={shell}_complete" in result.out
 
 
+ASKED = """
+compopt() { printf 'compopt %s %s\n' "$1" "$2"; }
+eval "$(SHOAL completion bash)"
+COMP_LINE=$1 COMP_POINT=${#1} COMP_WORDS=() COMP_CWORD=0
+_shoal_completion shoal
+printf '%s\n' "${COMPREPLY[@]}"
+"""
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("shoal anonymize TABLE --qi age,z", ["age,zip"]),
+        ("shoal anonymize TABLE --kind zip=cat", ["categorical"]),  # behind "zip=", for bash
+        ("shoal anonymize TABLE --kind zi", ["compopt -o nospace", "zip="]),
+        ("shoal explain lower", [r"lower\ bound"]),
+        ("shoal verify TAB", ["compopt -o default", ""]),
+        ("shoal anonymize TABLE --effort ", ["instant", "fast", "normal", "max"]),
+    ],
+)
+def test_bash_completes(tmp_path, line, offered):
+    table = people(tmp_path / "people.csv")
+    command = f"{sys.executable} -m shoal"
+    shell = tmp_path / "shoal"
+    shell.write_text(f'#!/bin/sh\nexec {command} "$@"\n', "utf-8")
+    shell.chmod(0o755)
+    done = subprocess.run(
+        ["bash", "--norc", "-c", ASKED.replace("SHOAL", command), "bash",
+         line.replace("TABLE", str(table))],
+        capture_output=True, text=True, check=True,
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+    )  # fmt: skip
+    assert done.stdout.splitlines() == offered
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="needs fish")
+@pytest.mark.parametrize(
+    ("line", "offered"), [("--qi age,z", "age,zip"), ("--kind zip=cat", "zip=categorical")]
+)
+def test_fish_completes(tmp_path, line, offered):
+    table = people(tmp_path / "people.csv")
+    (tmp_path / "shoal").write_text(f'#!/bin/sh\nexec {sys.executable} -m shoal "$@"\n', "utf-8")
+    (tmp_path / "shoal").chmod(0o755)
+    asked = f"shoal completion fish | source; complete -C 'shoal anonymize {table} {line}'"
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", asked], capture_output=True, text=True, check=True,
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path)},
+    )  # fmt: skip
+    assert done.stdout.split() == [offered]
+
+
 def test_methods_columns_and_words_are_completed(tmp_path):
     table = people(tmp_path / "people.csv")
     assert completed("anonymize", table, "--method", "hil") == ["hilbert"]

@@ -47,5 +47,7 @@ def completion(shell: str) -> None:
     kind = get_completion_class(shell)
     assert kind is not None
     script = kind(cli, {}, "shoal", "_SHOAL_COMPLETE")
+    # A name behind a comma is one word: ``--qi age,zip``.
+    template = script.source_template.replace('string split ","', 'string split -m 1 ","')
     # `source` would start a bash to ask for its version, which is that of the user's anyway.
-    click.echo(script.source_template % script.source_vars())
+    click.echo(template % script.source_vars())
