@@ -230,9 +230,9 @@ def test_damaged_ways_in() -> None:
     assert all(outcome.rsplit(maxsplit=1)[1] in "01235" for outcome in met), met
 
 
-@pytest.mark.parametrize("number", [502436210788], ids=str)
+@pytest.mark.parametrize("number", [502436210788, 663318120992], ids=str)
 def test_cases_that_once_failed(number: int, tmp_path: Path) -> None:
-    """502436210788: a record of a series whose signatures hold a list where a text should be."""
+    """Records of a series with a list where a text should be: in a signature, in qi."""
     one_case(random.Random(number), tmp_path)
 
 

@@ -20,6 +20,7 @@ from shoal.errors import InputError, OutputError, VerificationError
 from shoal.io.together import all_or_none
 from shoal.io.write import sha256_of, write_table
 from shoal.models import KAnonymity
+from shoal.verification.record import policy_from_record
 
 DROPPING: dict[str, Any] = {"k": 4, "max_suppressed": "10%", "seed": 1}
 
@@ -229,6 +230,8 @@ def test_the_largest_l_tells_no_value_of_who_was_dropped(asked: dict[str, Any]) 
         assert release.suppressed is not None
         assert release.suppressed.records == 1
         assert release.policy.l == 5
+        again, _ = policy_from_record(release.record, Path("record"))
+        assert shoal.anonymize(table, policy=again, seed=1).table == release.table
         found.add(json.dumps([release.table.to_pydict(), release.manifest]))
     assert len(found) == 1
 

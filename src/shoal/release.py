@@ -96,6 +96,8 @@ class Release:
     """What no release of the table can undercut, where it was worked out."""
     budget: Budget | None = None
     """What ``max_loss`` bought, where it was asked for."""
+    left_open: tuple[str, ...] = ()
+    """Settings that were left to the table: ``l`` (auto) and what ``max_loss`` searched."""
     suppressed: Suppression | None = None
     """Outliers, where ``max_suppressed`` allowed some."""
     exposed: tuple[str, ...] = ()
@@ -235,13 +237,11 @@ class Release:
             CSV (also ``.gz``), Parquet, Arrow/Feather or JSON lines, by its ending; or the address
             of a table in a database, whose manifest goes into the table ``shoal_manifest``.
         manifest
-            Where the manifest goes; beside the release, as
-            ``<release>.manifest.json``, if not given.
+            Where the manifest goes; ``<release>.manifest.json``, if not given.
         progress
             Called as ``progress(done, total)`` while writing.
         record
-            Where the record goes, for nobody else to read; beside the release, as
-            ``<release>.record.json``, if not given.
+            The same for the record, which nobody else can read: ``<release>.record.json``.
         keep_record
             False: no record is written. Nobody can then make the release again.
         command

@@ -56,6 +56,8 @@ class Decision(NamedTuple):
     """What plain columns give away, counted in the input: for the custodian alone."""
     cautions: tuple[str, ...] = ()
     """What the method says before the work starts."""
+    left_open: tuple[str, ...] = ()
+    """Settings that the table decided: ``l`` (auto), and the k or l that ``max_loss`` searched."""
 
 
 class Measured(NamedTuple):

@@ -131,6 +131,12 @@ def _opened(path: Path) -> Link:
     for name, shape in SHAPES.items():
         if not isinstance(part.get(name), shape):
             raise InputError(f"record {path}: series {name!r} is not there; is it damaged?")
+    for name in ("qi", "sensitive"):
+        if not all(isinstance(text, str) for text in part[name]):
+            raise InputError(f"record {path}: series {name!r} is no list of names; is it damaged?")
+    for name in ("m", "k"):
+        if not isinstance(part.get(name, 0), int):
+            raise InputError(f"record {path}: series {name!r} is no number; is it damaged?")
     try:
         rows, classes = unpacked_numbers(part["rows"]), unpacked_numbers(part["classes"])
     except ValueError:

@@ -125,6 +125,8 @@ def _as_given(policy: Policy, release: Release) -> dict[str, Any]:
         settings.update({policy.rest: given} if given else {})
     if budget is not None:
         settings.pop(budget.name, None)
+    if "l" in release.left_open and (budget is None or budget.name != "l"):
+        settings["l"] = "auto"  # with records left out, not even possible for all of them
     return _without_weights(settings, policy)
 
 

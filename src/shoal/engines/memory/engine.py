@@ -208,7 +208,7 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
         source = encoded.source.table
         known = exposed(source, table, _without_means(plan.policy), plan.policy.k or 0)
         known += about_weights(source, plan.policy)
-        return Decision(plan, budget, groups, tuple(known), tuple(cautions))
+        return Decision(plan, budget, groups, tuple(known), tuple(cautions), undecided.open)
 
     def check_possible(self, table: EncodedTable, plan: Plan) -> None:
         """Refuse what no release of the table can satisfy."""
@@ -398,6 +398,7 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             disclosure=measured.disclosure,
             bound=bound,
             budget=decision.budget,
+            left_open=decision.left_open,
             seed=plan.seed,
             suppressed=suppression_of(plan, draft.kept, table.n),
             exposed=exposed_in(draft.published, plan),
