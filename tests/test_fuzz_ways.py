@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import command
@@ -101,18 +102,18 @@ def packed(draw: random.Random, folder: Path) -> Way:
 def of_parts(draw: random.Random, folder: Path) -> Way:
     """A folder of files, plain or of hive's partitions, or a pattern."""
     home, ending = folder / "in", draw.choice(["csv", "parquet"])
-    files = []
+    files, hive, other = [], draw.random() < 0.4, draw.random() < 0.1
     for number, place in enumerate(PLACES):
-        part = table(40).filter(pa.compute.equal(table(40)["place"], place))
+        part = table(40).filter(pc.equal(table(40)["place"], place))
         where = home
-        if hive := draw.random() < 0.3:
+        if hive:
             where, part = home / f"place={place}", part.drop_columns(["place"])
         where.mkdir(parents=True, exist_ok=True)
-        if draw.random() < 0.05 and not hive:
+        if other and draw.random() < 0.5:
             part = part.rename_columns([name.upper() for name in part.column_names])
         files.append(where / f"part-{number}.{ending}")
         write_table(part, files[-1])
-    source = draw.choice([home, home / "**" / f"*.{ending}"])
+    source = draw.choice([home, home, home / ("*/*" if hive else f"*.{ending}")])
     engine = draw.choice([(), ("--engine", "duckdb")])
     return Way(source, ("--rest", "drop", *engine), draw.choice(files))
 
@@ -205,10 +206,12 @@ def roles_for(models: tuple[object, ...]) -> tuple[object, ...]:
     return ROLES[:-2] if "-m" in models else ROLES
 
 
-def one_case(draw: random.Random, folder: Path, name: str | None = None) -> str:
+def one_case(
+    draw: random.Random, folder: Path, name: str | None = None, whole: bool = False
+) -> str:
     name = name or draw.choice(list(WAYS))
     way = WAYS[name](draw, folder)
-    if draw.random() < 0.6 and way.victim.exists():
+    if draw.random() < 0.6 and way.victim.exists() and not whole:
         damaged(draw, way.victim)
     before = {path.relative_to(folder) for path in folder.rglob("*")}
     out = folder / way.out if "://" not in str(way.out) else way.out
@@ -228,6 +231,16 @@ def one_case(draw: random.Random, folder: Path, name: str | None = None) -> str:
 def test_damaged_ways_in() -> None:
     met = fuzz(one_case, usual=USUAL)
     assert all(outcome.rsplit(maxsplit=1)[1] in "01235" for outcome in met), met
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_what_is_whole_is_released(name: str, tmp_path: Path) -> None:
+    for number in range(20):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        if one_case(random.Random(number), folder, name, whole=True) == f"{name} 0":
+            return
+    pytest.fail("nothing that is whole was released")
 
 
 @pytest.mark.parametrize("number", [502436210788, 663318120992], ids=str)

@@ -135,7 +135,7 @@ def _opened(path: Path) -> Link:
         if not all(isinstance(text, str) for text in part[name]):
             raise InputError(f"record {path}: series {name!r} is no list of names; is it damaged?")
     for name in ("m", "k"):
-        if not isinstance(part.get(name, 0), int):
+        if not isinstance(part.get(name), int | None):
             raise InputError(f"record {path}: series {name!r} is no number; is it damaged?")
     try:
         rows, classes = unpacked_numbers(part["rows"]), unpacked_numbers(part["classes"])
