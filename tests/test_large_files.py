@@ -153,7 +153,7 @@ def test_a_method_works_in_ranges_or_is_refused_before_the_work(method, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
-KEYS = st.integers(1, 3).flatmap(
+KEYS = st.integers(2, 4).flatmap(
     lambda columns: st.lists(
         st.tuples(*[st.integers(0, 1 << 30)] * columns), min_size=1, max_size=60
     )
@@ -167,11 +167,13 @@ def test_rows_at_places_are_those_of_the_sorted_rows(rows, data):
     columns = [np.array(column, dtype=np.int32) % narrow for column in zip(*rows, strict=True)]
     keys = [(column, narrow) for column in columns]
     some = data.draw(st.lists(st.integers(0, len(rows) - 1), min_size=1, unique=True))
-    expected = sorted_rows(keys)[some]
-    found = rows_at(keys, np.array(some, dtype=np.int64))
-    assert len(set(found.tolist())) == len(some)
-    for column in columns:
-        assert column[found].tolist() == column[expected].tolist()
+    *before, last = keys
+    both = rows_at(before, np.array(some, dtype=np.int64), [last, (-last[0] + narrow, narrow + 1)])
+    for found, sign in zip(both, (1, -1), strict=True):
+        expected = sorted_rows([*before, (sign * last[0] + narrow, 2 * narrow + 1)])[some]
+        assert len(set(found.tolist())) == len(some)
+        for column in columns:
+            assert column[found].tolist() == column[expected].tolist()
 
 
 @settings(max_examples=60, deadline=None)

@@ -67,8 +67,9 @@ def test_the_glossary_page_is_the_glossary():
 @pytest.mark.parametrize("name", METHODS)
 def test_methods_speak_to_users_and_not_of_papers(name):
     method = get_method(name)
-    fields = method.options.model_fields.values()
-    for text in (method.summary, method.promise, *(field.description or "" for field in fields)):
+    about = method.options.about()
+    assert about.keys() == method.options.model_fields.keys()
+    for text in (method.summary, method.promise, *about.values()):
         assert not re.search(r"paper \d|paper's|Figure|et al|Hilb[A-Z]|CutTree", text), text
 
 

@@ -58,6 +58,10 @@ GARBAGE = 50_000
 """New objects after which Python looks for garbage: modules are many objects, and none of them
 is garbage (a fifth less CPU until the first record is read)."""
 
+SLEEPY = "4"
+"""For so little (2**4 ticks) threads of NumPy's linear algebra, which is hardly used, wait awake
+for work: by default for 2**26, each time."""
+
 
 class LazyGroup(NearestGroup):
     """A group that knows its commands' names and lines without importing them."""
@@ -139,6 +143,7 @@ def run() -> None:
     from shoal.cli.interrupting import INTERRUPTED, leave_at_once, never_swallowed
 
     sys.meta_path.insert(0, _NothingUnused())
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", SLEEPY)
     # Whoever ends the command by its name, as systems do, wants it to clean up as well.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:

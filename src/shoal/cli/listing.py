@@ -56,10 +56,10 @@ def _describe(method: Method[Any], margin: int) -> None:
     """The name, and beside it what the method does, promises and takes."""
     _paragraph(method.summary, margin, method.name)
     _paragraph(f"Promises: {method.promise}", margin)
+    about = method.options.about()
     for name, field in method.options.model_fields.items():
         default = "" if field.default is None else str(field.default).lower()
-        about = " ".join((field.description or "").split())
-        _paragraph(f"--option {name}={default}  {about}", margin, hang=4)
+        _paragraph(f"--option {name}={default}  {about.get(name, '')}", margin, hang=4)
 
 
 def _paragraph(text: str, margin: int, name: str = "", hang: int = 0) -> None:

@@ -70,12 +70,12 @@ def unprotected(published: pa.Table, qi: Sequence[str], policy: Policy) -> Itera
     many they are.
     """
     ids, count = class_ids((keyed(published, name, policy) for name in qi), published.num_rows)
-    sizes = np.bincount(ids, minlength=count)
+    sizes, firsts = np.bincount(ids, minlength=count), first_of_each(ids, count)
     for name in policy.sensitive:
-        codes, size = keyed(published, name, policy)
-        pairs, pair_count = class_ids([(ids, count), (codes, size)], published.num_rows)
-        values = np.bincount(ids[first_of_each(pairs, pair_count)], minlength=count)
-        known = int(sizes[values == 1].sum())
+        codes, _ = keyed(published, name, policy)
+        mixed = np.zeros(count, dtype=bool)
+        mixed[ids[codes != codes[firsts][ids]]] = True
+        known = int(sizes[~mixed].sum())
         if known:
             yield known_by_class(name, known, published.num_rows)
 

@@ -19,8 +19,10 @@ from shoal.hierarchy.rows import STAR
 from shoal.kernels.grouping import group_sets, set_ids
 from shoal.kernels.threads import on_threads
 
-__all__ = ["STAR", "RecodedColumn", "range_texts", "recode", "released_columns", "set_texts"]
+__all__ = ["STAR", "RecodedColumn", "distinct_ranges", "range_texts", "recode", "released_columns", "set_texts"]
 
+FEW_PAIRS = 8
+"""Pairs of codes that there can be, to a range, up to which they are counted and not sorted."""
 NEEDS_QUOTES = frozenset(',"{}[]')
 
 Texts = tuple[list[str | None], NDArray[np.int32]]
@@ -103,15 +105,13 @@ def range_texts(column: Attribute, low: Codes, high: Codes) -> Texts:
     texts, text_of_range
         The distinct texts, and which of them each range ``low[i]..high[i]`` has.
     """
-    pairs = low.astype(np.int64) * column.size + high
-    unique, inverse = np.unique(pairs, return_inverse=True)
-    lows, highs = unique // column.size, unique % column.size
+    lows, highs, index = distinct_ranges(low, high, column.size)
     present = column.present
     nodes: dict[int, str] = {}
     if column.hierarchy is not None and not column.suppressed:
         mixed = np.flatnonzero((lows != highs) & (highs < present))
-        labels, index = column.hierarchy.lca_labels(lows[mixed], highs[mixed])
-        nodes = {int(m): labels[i] for m, i in zip(mixed, index, strict=True)}
+        labels, node = column.hierarchy.lca_labels(lows[mixed], highs[mixed])
+        nodes = {int(m): labels[i] for m, i in zip(mixed, node, strict=True)}
     texts: list[str | None] = []
     for i, (lo, hi) in enumerate(zip(lows.tolist(), highs.tolist(), strict=True)):
         if column.ends is not None and hi < present:
@@ -126,7 +126,21 @@ def range_texts(column: Attribute, low: Codes, high: Codes) -> Texts:
             texts.append(STAR)
         else:
             texts.append(nodes.get(i) or _interval(column.labels[lo], column.labels[hi]))
-    return _merged(texts, inverse)
+    return _merged(texts, index)
+
+
+def distinct_ranges(
+    low: Codes, high: Codes, size: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """The different ranges of codes below a size, in order; and which of them each range is."""
+    pairs = low.astype(np.int64) * size + high
+    if size * size > FEW_PAIRS * len(pairs):
+        unique, index = np.unique(pairs, return_inverse=True)
+        return unique // size, unique % size, index.reshape(-1)
+    unique = np.flatnonzero(np.bincount(pairs, minlength=size * size))
+    number = np.empty(size * size, dtype=np.int64)
+    number[unique] = np.arange(len(unique))
+    return unique // size, unique % size, number[pairs]
 
 
 def _interval(low: str | None, high: str | None) -> str:

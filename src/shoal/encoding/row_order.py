@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -61,10 +62,14 @@ def sorted_rows(
     return np.asarray(np.lexsort(words[::-1]), dtype=np.int64)
 
 
-def rows_at(keys: list[tuple[NDArray[Any], int]], places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The rows at some places of `sorted_rows`, without sorting all of them.
+def rows_at(
+    keys: list[tuple[NDArray[Any], int]],
+    places: NDArray[np.int64],
+    last: Sequence[tuple[NDArray[Any], int]],
+) -> list[NDArray[np.int64]]:
+    """The rows at some places of `sorted_rows` of the keys and one of the `last`, for each of them.
 
-    Which of several equal rows it is may differ.
+    Not all rows are sorted. Which of several equal rows it is may differ.
     """
     first, n = _words(keys)[0], len(keys[0][0])
     buckets = max(FEWEST, min(MOST, n // A_STRETCH))
@@ -79,12 +84,11 @@ def rows_at(keys: list[tuple[NDArray[Any], int]], places: NDArray[np.int64]) -> 
     there = np.zeros(buckets, dtype=bool)
     there[wanted] = True
     rows = np.flatnonzero(there[bucket])
-    rows = rows[sorted_rows(keys, rows)]
+    del bucket
     looked_at = np.unique(wanted)
     begins = np.cumsum(sizes[looked_at]) - sizes[looked_at]
-    within = places - (ends - sizes)[wanted]
-    found: NDArray[np.int64] = rows[begins[np.searchsorted(looked_at, wanted)] + within]
-    return found
+    within = begins[np.searchsorted(looked_at, wanted)] + places - (ends - sizes)[wanted]
+    return [rows[sorted_rows([*keys, tie], rows)[within]] for tie in last]
 
 
 def _words(keys: list[tuple[NDArray[Any], int]]) -> list[list[tuple[NDArray[Any], int]]]:

@@ -20,12 +20,12 @@ import pyarrow.compute as pc
 import pyarrow.feather
 import pyarrow.parquet
 
+from shoal.io.csv_text import BATCH_ROWS, Cells, Lines
 from shoal.io.read import DELIMITERS, file_format, format_ending
 from shoal.io.statistics import write_statistics
 
 __all__ = ["Writer", "csv_header_line", "csv_lines", "decoded", "sha256_of", "write_table"]
 
-BATCH_ROWS = 1 << 16
 GROUP_ROWS = 1 << 17
 """Records of a row group of a Parquet file: what a reader must hold at once."""
 Report = Callable[[float, float], None]
@@ -123,11 +123,12 @@ class Writer:
             self.packed.write(header.encode())
             self.longest = len(header.encode())
             self.begun = True
-        columns = [_escaped(column, self.delimiter) for column in table.columns]
-        widest = (pc.max(pc.binary_length(column.dictionary)).as_py() or 0 for column in columns)
-        self.longest = max(self.longest, sum(widest) + len(columns))
+        columns = _cells(table, self.delimiter)
+        widest = sum(column.longest for column in columns)
+        self.longest = max(self.longest, widest + len(columns))
+        lines = Lines(columns, self.delimiter)
         for start in range(0, table.num_rows, BATCH_ROWS):
-            self.packed.write(_csv_batch(columns, self.delimiter, start))
+            self.packed.write(lines.batch(start))
 
     def _group(self, rows: int) -> None:
         taken, left = list[pa.Table](), rows
@@ -164,20 +165,15 @@ class Writer:
 
 
 def _write_csv(table: pa.Table, file: Any, report: Report, delimiter: str) -> None:
-    """RFC 4180, quotes only where needed, a missing value as an empty cell.
-
-    Columns are escaped once per distinct value and joined by Arrow's own
-    kernels; the joined column's buffer is the text of the file.
-    """
-    columns = [_escaped(column, delimiter) for column in table.columns]
+    """RFC 4180, quotes only where needed, a missing value as an empty cell."""
+    lines = Lines(_cells(table, delimiter), delimiter)
     header = csv_header_line(table.column_names, delimiter)
     starts = range(0, table.num_rows, BATCH_ROWS)
     with ThreadPoolExecutor(2) as threads:
         file.write(header.encode())
         # Few batches in flight: a wide table must not lie in memory twice as text.
-        batch = partial(_csv_batch, columns, delimiter)
         for window in (starts[i : i + 4] for i in range(0, len(starts), 4)):
-            for start, text in zip(window, threads.map(batch, window), strict=True):
+            for start, text in zip(window, threads.map(lines.batch, window), strict=True):
                 file.write(text)
                 report(min(start + BATCH_ROWS, table.num_rows), table.num_rows)
 
@@ -189,52 +185,14 @@ def csv_header_line(names: Sequence[str], delimiter: str = ",") -> str:
 
 def csv_lines(table: pa.Table) -> Iterator[bytes]:
     """The lines of a table as a CSV file has them, without their breaks."""
-    columns = [_escaped(column, ",") for column in table.columns]
+    lines = Lines(_cells(table, ","), ",", end="")
     for start in range(0, table.num_rows, BATCH_ROWS):
-        yield from _joined(columns, ",", start).cast(pa.binary()).to_pylist()
+        yield from lines.texts(start).cast(pa.binary()).to_pylist()
 
 
-def _csv_batch(columns: list[pa.Array], delimiter: str, start: int) -> bytes:
-    # A row is closed by a line break; joining it with an empty text puts the break behind it.
-    rows = _joined(columns, delimiter, start)
-    return _text_bytes(pc.binary_join_element_wise(rows, pa.scalar(""), "\n"))
-
-
-def _joined(columns: list[pa.Array], delimiter: str, start: int) -> pa.Array:
-    """Rows: cells joined by the delimiter."""
-    cells = [_plain(column.slice(start, BATCH_ROWS)) for column in columns]
-    return pc.binary_join_element_wise(*cells, delimiter) if len(cells) > 1 else cells[0]
-
-
-def _text_bytes(texts: pa.Array) -> bytes:
-    """All texts of an array, one after the other."""
-    if len(texts) == 0:
-        return b""
-    width = 8 if pa.types.is_large_string(texts.type) else 4
-    _, offsets, data = texts.buffers()
-    ends = memoryview(offsets).cast("q" if width == 8 else "i")
-    begin, end = ends[texts.offset], ends[texts.offset + len(texts)]
-    return bytes(memoryview(data)[begin:end]) if data is not None else b""
-
-
-def _plain(cells: pa.Array) -> pa.Array:
-    return cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
-
-
-def _escaped(column: pa.ChunkedArray, delimiter: str) -> pa.Array:
-    """The column as CSV texts, dictionary-encoded so that each value is escaped once."""
-    encoded = _as_dictionary(column)
-    texts = [_escape(text, delimiter) for text in encoded.dictionary.cast(pa.string()).to_pylist()]
-    dictionary = pa.array([*texts, ""], pa.string())
-    indices = encoded.indices.cast(pa.int32()).fill_null(len(texts))
-    return pa.DictionaryArray.from_arrays(indices, dictionary)
-
-
-def _as_dictionary(column: pa.ChunkedArray) -> pa.DictionaryArray:
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(array, pa.ChunkedArray):  # zero or several chunks survive in old versions
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
-    return array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+def _cells(table: pa.Table, delimiter: str) -> list[Cells]:
+    """The columns of a table as they are written."""
+    return [Cells.of(column, partial(_escape, delimiter=delimiter)) for column in table.columns]
 
 
 def _header_name(name: str) -> str:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
+from textwrap import dedent
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -31,7 +35,29 @@ QI_ONLY = "quasi-identifiers"
 class Options(BaseModel):
     """Options of a method: frozen, and an unknown name is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def about(cls) -> dict[str, str]:
+        """What each option means: the text under it, read from the source when it is asked for."""
+        told: dict[str, str] = {}
+        for owner in cls.__mro__[::-1]:
+            if issubclass(owner, Options):
+                told.update(_texts_under(owner))
+        return told
+
+
+def _texts_under(kind: type) -> Iterator[tuple[str, str]]:
+    """Attributes of a class with a text under them; none where there is no source."""
+    try:
+        (tree,) = ast.parse(dedent(inspect.getsource(kind))).body
+    except OSError:
+        return
+    assert isinstance(tree, ast.ClassDef)
+    for line, below in pairwise(tree.body):
+        match line, below:
+            case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(text))):
+                yield name, " ".join(text.split())
 
 
 class Watcher(Protocol):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from shoal.encoding.classes import class_ids
 from shoal.encoding.codebook import SET, Attribute
-from shoal.encoding.recode import STAR
+from shoal.encoding.recode import STAR, distinct_ranges
 from shoal.encoding.table import Codes, Domain, EncodedTable, Partition, Recoding, extents
 from shoal.kernels.grouping import group_sets
 from shoal.kernels.metrics.cubes import Cover, count_runs, fill_runs
@@ -82,9 +82,7 @@ def _ranges(
     column: Attribute, low: NDArray[np.int32], high: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """First and last code that a range of codes is published as."""
-    pairs = low.astype(np.int64) * column.size + high
-    unique, inverse = np.unique(pairs, return_inverse=True)
-    first, last = unique // column.size, unique % column.size
+    first, last, index = distinct_ranges(low, high, column.size)
     everything = (first != last) & ((last >= column.present) | column.suppressed)
     if column.hierarchy is not None and not column.suppressed:
         _widen(column, first, last, everything)
@@ -92,7 +90,6 @@ def _ranges(
         known = last < column.present
         first[known], last[known] = column.ends.first[first[known]], column.ends.last[last[known]]
     first[everything], last[everything] = 0, column.size - 1
-    index = inverse.reshape(-1)
     return first[index].astype(np.int32), last[index].astype(np.int32)
 
 

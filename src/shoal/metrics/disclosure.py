@@ -14,8 +14,8 @@ value has more than 1/l of a class. More overlap hides more: that is what the nu
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from shoal.kernels.metrics.queries import join_covers
 from shoal.kernels.random import seed_words
 from shoal.metrics.coverage import Cover, Covered, covered
 
-__all__ = ["Disclosure", "attribute_disclosure"]
+__all__ = ["Disclosure", "attribute_disclosure", "disclosures"]
 
 PERSONS = 1_000
 """So many records are looked at, drawn at random: the average is then within some 2% of itself."""
@@ -50,14 +50,21 @@ class Disclosure(NamedTuple):
 
 
 def attribute_disclosure(
+    table: EncodedTable, recoding: Recoding, sensitive: int = 0, **asked: Any
+) -> Disclosure | None:
+    """The risk of one sensitive column; see `disclosures`."""
+    return disclosures(table, recoding, [sensitive], **asked)[sensitive]
+
+
+def disclosures(
     table: EncodedTable,
     recoding: Recoding,
-    sensitive: int = 0,
+    sensitive: Sequence[int],
     *,
     seed: int = 0,
     records: int | None = None,
     seen: Covered | None = None,
-) -> Disclosure | None:
+) -> dict[int, Disclosure | None]:
     """The risk of Theorem 3 for the records of a release; None where nothing can be inferred.
 
     Parameters
@@ -66,7 +73,7 @@ def attribute_disclosure(
         The records that are released, and how: groups that cover more than their own
         records hide them better.
     sensitive
-        Which sensitive column. Records of exempt values are nobody's secret: they count
+        Which sensitive columns. Records of exempt values are nobody's secret: they count
         among all, and are not looked at.
     seed
         What the records to look at are drawn from.
@@ -75,19 +82,60 @@ def attribute_disclosure(
     seen
         What the groups cover, where that is known.
     """
-    values = table.sensitive_codes[sensitive]
-    exempt = table.sensitive[sensitive].exempt
-    secret = np.arange(table.n) if exempt is None else np.flatnonzero(~exempt[values])
-    if not len(secret):
-        return None
-    partition, covers = covered(table, recoding) if seen is None else seen
+    seen = covered(table, recoding) if seen is None else seen
+    partition = seen.partition
     most = min(PERSONS, max(1, LOOKS // partition.groups)) if records is None else records
-    if len(secret) > most:  # drawn by content: the input's order must leave no trace
-        places = _drawn(len(secret), most, seed)
-        rows = np.sort(_by_content(table, sensitive, None if exempt is None else secret, places))
-    else:
-        rows = secret
-    same, everybody = np.zeros((2, len(rows)), dtype=np.int64)
+    found: dict[int, Disclosure | None] = {}
+    # Columns without exempt values have the same persons looked at, in the same order.
+    plain = [s for s in sensitive if table.sensitive[s].exempt is None]
+    for together in [plain, *([s] for s in sensitive if s not in plain)]:
+        if not together:
+            continue
+        exempt = table.sensitive[together[0]].exempt
+        secret = None
+        if exempt is not None:
+            secret = np.flatnonzero(~exempt[table.sensitive_codes[together[0]]])
+        rows = _looked_at(table, together, secret, most, seed)
+        found.update(_risks(table, seen, dict(zip(together, rows, strict=True))))
+    return found
+
+
+def _looked_at(
+    table: EncodedTable,
+    sensitive: Sequence[int],
+    secret: NDArray[np.int64] | None,
+    most: int,
+    seed: int,
+) -> list[NDArray[np.int64]]:
+    """The records that are looked at for each column: with equal quasi-identifiers."""
+    count = table.n if secret is None else len(secret)
+    if count <= most:
+        rows = np.arange(table.n) if secret is None else secret
+        return [rows] * len(sensitive)
+    # drawn by content: the input's order must leave no trace
+    places = _drawn(count, most, seed)
+
+    def of_secret(column: tuple[Codes, int]) -> tuple[Codes, int]:
+        return column if secret is None else (column[0][secret], column[1])
+
+    keys = [of_secret(column) for column in table.columns()[::-1]]
+    keys = keys or [(np.zeros(count, dtype=np.int32), 1)]
+    values = table.sensitive_columns()
+    found = rows_at(keys, places, [of_secret(values[s]) for s in sensitive])
+    return found if secret is None else [secret[rows] for rows in found]
+
+
+def _risks(
+    table: EncodedTable, seen: Covered, looked_at: Mapping[int, NDArray[np.int64]]
+) -> dict[int, Disclosure | None]:
+    """The risk of each column, for records with equal quasi-identifiers."""
+    rows = next(iter(looked_at.values()))
+    if not len(rows):
+        return dict.fromkeys(looked_at)
+    partition, covers = seen
+    columns = [(table.sensitive_codes[s], own) for s, own in looked_at.items()]
+    wanted = np.array([values[own] for values, own in columns])
+    same, everybody = np.zeros_like(wanted, dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
     if covers:
         sizes = [column.size for column in table.qi]
         first, near = _near(covers, sizes, table.codes[:, rows], partition.groups)
@@ -96,27 +144,18 @@ def attribute_disclosure(
         axes = [first, *others]
         cover = join_covers([covers[a] for a in axes], partition.groups)
         points = np.ascontiguousarray(np.take(table.codes, rows, axis=1)[axes].T)
-        parts = (values[partition.order], partition.offsets)
-        candidates(cover, points, values[rows], *parts, near, same, everybody)
+        values = np.array([values[partition.order] for values, _ in columns])
+        candidates(cover, points, wanted, values, partition.offsets, near, same, everybody)
     else:  # nothing tells records apart
-        same[:] = np.bincount(values)[values[rows]]
         everybody[:] = table.n
-    risk = same / everybody
+        for s, (values, own) in enumerate(columns):
+            same[s] = np.bincount(values)[values[own]]
+    return dict(zip(looked_at, map(_told, same / everybody), strict=True))
+
+
+def _told(risk: NDArray[np.float64]) -> Disclosure:
     # Summed exactly: the order of the records must not decide how it is rounded.
-    return Disclosure(math.fsum(risk.tolist()) / len(rows), float(risk.max()), len(rows))
-
-
-def _by_content(
-    table: EncodedTable,
-    sensitive: int,
-    rows: NDArray[np.int64] | None,
-    places: NDArray[np.int64],
-) -> NDArray[np.int64]:
-    """The records at some places of all, or of some, sorted by their codes."""
-    columns = [*table.columns()[::-1], table.sensitive_columns()[sensitive]]
-    keys = [(codes if rows is None else codes[rows], size) for codes, size in columns]
-    found = rows_at(keys, places)
-    return found if rows is None else rows[found]
+    return Disclosure(math.fsum(risk.tolist()) / len(risk), float(risk.max()), len(risk))
 
 
 def _near(

@@ -7,14 +7,15 @@ has it. The private record keeps it for later reports.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.encoding.table import EncodedTable, Recoding
+from shoal.encoding.classes import class_ids, first_of_each
+from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.metrics.loss import group_ncp
 
 __all__ = ["Outliers", "outliers_of", "outliers_read", "what_to_do", "where_it_sits"]
@@ -26,6 +27,7 @@ MOST_FEW, FEW_PAY = 0.05, 2.0
 NAMED = 2
 """Attributes that are named as those that take most."""
 NUMBERS = ("numeric", "date")
+ROUNDING = 1e-12
 DIGIT_BELOW = 0.1
 """Shares below it are told with one more digit."""
 
@@ -52,33 +54,70 @@ class Outliers:
 
 def outliers_of(table: EncodedTable, recoding: Recoding) -> Outliers | None:
     """Where the loss of the records sits; None where nothing is lost."""
-    seen = recoding.seen(table)
-    weight = table.costs.weight / max(float(table.costs.weight.sum()), 1e-300)
-    each = np.zeros((len(weight), table.n))
-    group = np.zeros(table.n, dtype=np.int64)
-    for a, partition in enumerate(recoding.partitions):
-        group = ids = partition.group_ids()
-        each[a] = weight[a] * group_ncp(seen, a, partition, recoding.domain(a))[ids]
+    each, sizes = _of_blocks(table, recoding)
     loss: NDArray[np.float64] = each.sum(axis=0)
-    if not table.n or not loss.sum() > 0:
+    total = float(loss @ sizes)
+    if not table.n or not total > 0:
         return None
-    dearest = np.lexsort((group, -loss))
-    held = np.cumsum(loss[dearest]) / loss.sum()
-    tenth = dearest[: max(1, round(DEAREST * table.n))]
-    last = loss[dearest[max(1, round(FEW * table.n)) - 1]]
-    few = int((loss >= last).sum())  # whole groups: all of one price
-    left = loss[loss < last]
+    dearest = np.argsort(-loss, kind="stable")
+    counted, held = np.cumsum(sizes[dearest]), np.cumsum((loss * sizes)[dearest])
+    tenth = max(1, round(DEAREST * table.n))
+    taken = np.clip(tenth - (counted - sizes[dearest]), 0, sizes[dearest])
+    last = loss[dearest[np.searchsorted(counted, max(1, round(FEW * table.n)))]]
+    few = int(sizes[loss >= last].sum())  # whole groups: all of one price
+    left = float((loss * sizes)[loss < last].sum())
     names = [column.name for column in table.qi]
-    own = dict(zip(names, (each[:, tenth].sum(axis=1) / loss[tenth].sum()).tolist(), strict=True))
+    of_tenth = float(loss[dearest] @ taken)
+    own = dict(zip(names, (each[:, dearest] @ taken / of_tenth).tolist(), strict=True))
     return Outliers(
-        half=float(np.searchsorted(held, HALF) + 1) / table.n,
-        dearest=float(held[len(tenth) - 1]),
+        half=_holding(HALF * total, loss[dearest], held, counted) / table.n,
+        dearest=of_tenth / total,
         columns=dict(sorted(own.items(), key=lambda item: -item[1])),
         few=few / table.n,
-        loss=float(loss.mean()),
-        without_few=float(left.mean()) if len(left) else 0.0,
+        loss=total / table.n,
+        without_few=left / (table.n - few) if few < table.n else 0.0,
         numeric=tuple(column.name for column in table.qi if column.kind in NUMBERS),
     )
+
+
+def _of_blocks(
+    table: EncodedTable, recoding: Recoding
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """What each attribute loses in blocks of records that are together in every group; sizes."""
+    seen, weight = recoding.seen(table), table.costs.weight
+    weight = weight / max(float(weight.sum()), 1e-300)
+    blocks, group_of = _refined(recoding.partitions, table.n)
+    each = np.empty((len(weight), len(blocks)))
+    for a, partition in enumerate(recoding.partitions):
+        ncp = group_ncp(seen, a, partition, recoding.domain(a))
+        each[a] = weight[a] * ncp[group_of[partition]]
+    return each, blocks
+
+
+def _refined(
+    partitions: Sequence[Partition], n: int
+) -> tuple[NDArray[np.int64], dict[Partition, NDArray[np.int64]]]:
+    """Sizes of blocks, and the group of each block in every partition."""
+    different = list(dict.fromkeys(partitions))
+    if len(different) == 1:
+        return different[0].sizes, {different[0]: np.arange(different[0].groups)}
+    # By their groups, not by their first record: records come in any order.
+    ids = {partition: partition.group_ids() for partition in different}
+    blocks, count = class_ids([(ids[p], p.groups) for p in different[::-1]], n)
+    firsts = first_of_each(blocks, count)
+    in_order = np.lexsort([ids[partition][firsts] for partition in different])
+    sizes = np.bincount(blocks, minlength=count)[in_order].astype(np.int64)
+    return sizes, {p: ids[p][firsts[in_order]] for p in different}
+
+
+def _holding(
+    part: float, loss: NDArray[np.float64], held: NDArray[np.float64], counted: NDArray[np.int64]
+) -> int:
+    """The fewest records that hold a part of the loss, of groups from the dearest on."""
+    part *= 1 - ROUNDING  # sums of equal halves may differ in their last digits
+    group = int(np.searchsorted(held, part))
+    before, records = (held[group - 1], counted[group - 1]) if group else (0.0, 0)
+    return int(min(records + math.ceil((part - before) / loss[group]), counted[group]))
 
 
 def outliers_read(told: Any) -> Outliers | None:

@@ -10,8 +10,7 @@ from shoal.encoding.exposure import exposed_in_release, left_empty, unprotected
 from shoal.encoding.publish import Published
 from shoal.encoding.table import EncodedTable, Recoding
 from shoal.engines.memory.outliers import Kept
-from shoal.metrics.coverage import covered
-from shoal.metrics.disclosure import Disclosure, attribute_disclosure
+from shoal.metrics.disclosure import Disclosure, disclosures
 from shoal.metrics.loss import record_losses
 from shoal.metrics.outliers import Outliers, outliers_of
 from shoal.models import needs_sensitive
@@ -82,12 +81,9 @@ def disclosure_of(kept: Kept, recoding: Recoding, plan: Plan) -> dict[str, Discl
         return {}
     if not kept.table.sensitive:
         return {}
-    seen = covered(kept.table, recoding)
-    found = {
-        column.name: attribute_disclosure(kept.table, recoding, number, seed=plan.seed, seen=seen)
-        for number, column in enumerate(kept.table.sensitive)
-    }
-    return {name: risk for name, risk in found.items() if risk is not None}
+    columns = kept.table.sensitive
+    found = disclosures(kept.table, recoding, range(len(columns)), seed=plan.seed)
+    return {columns[s].name: risk for s, risk in sorted(found.items()) if risk is not None}
 
 
 def lost_by_all(table: EncodedTable, kept: Kept, recoding: Recoding) -> NDArray[np.float64]:

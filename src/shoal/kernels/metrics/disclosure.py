@@ -60,14 +60,14 @@ def candidates(cover, points, wanted, values, offsets, near, same, everybody):
     cover
         `Cover` of all attributes, whose ``row`` has a line an attribute.
     points, wanted
-        int32 (points, d) codes, and the sensitive value of each.
+        int32 (points, d) codes, and the value of each in every sensitive column (columns, points).
     values, offsets
-        Sensitive value of each record, group after group, and where each group begins.
+        Sensitive values of all records (columns, n), group after group, and where each group begins.
     near
         For each code of the first attribute where its list begins and ends, and the lists of
         the groups that cover it: no other group covers a point.
     same, everybody
-        int64, of each point, 0 before: records with its value, and all.
+        int64, of each point, 0 before: records with its value in each column, and all.
     """
     begins, stops, listed = near
     ends = np.empty((len(offsets) - 1, 2 * points.shape[1]), dtype=np.int32)
@@ -78,5 +78,6 @@ def candidates(cover, points, wanted, values, offsets, near, same, everybody):
             if _beyond(ends, points[p], group) or not _covers(cover, points[p], group):
                 continue
             everybody[p] += offsets[group + 1] - offsets[group]
-            for i in range(offsets[group], offsets[group + 1]):
-                same[p] += values[i] == wanted[p]
+            for s in range(len(values)):
+                for i in range(offsets[group], offsets[group + 1]):
+                    same[s, p] += values[s, i] == wanted[s, p]
