@@ -32,18 +32,16 @@ def class_ids(columns: Iterable[tuple[NDArray[Any], int]], n: int) -> tuple[NDAr
         Class of each record in order of first appearance, and the number of classes.
     """
     keys = np.zeros(n, dtype=np.int64)
-    ids = np.zeros(n, dtype=np.int64)
     span = 1
     for codes, size in columns:
         if span * max(size, 1) > LARGEST_KEY:  # the next column would overflow: renumber first
-            span = max(int(dense_ids(keys, ids)), 1)
-            keys[:] = ids
+            span = max(int(dense_ids(keys, keys)), 1)
         for start in range(0, n, AT_ONCE):  # a piece stays in the cache for both steps
             piece = keys[start : start + AT_ONCE]
             piece *= max(size, 1)
             piece += codes[start : start + AT_ONCE]
         span *= max(size, 1)
-    return ids, int(dense_ids(keys, ids))
+    return keys, int(dense_ids(keys, keys))  # a number is read before another takes its place
 
 
 def class_sizes(columns: Iterable[tuple[NDArray[Any], int]], n: int) -> NDArray[np.int64]:

@@ -59,6 +59,7 @@ from shoal.encoding.values import (
 )
 from shoal.errors import HierarchyError, InputError, PolicyError, ShoalWarning
 from shoal.hierarchy import Hierarchy, hierarchy_from_spec
+from shoal.kernels.picking import picked
 from shoal.policy import Kind, Policy
 from shoal.quantities import Step
 
@@ -105,7 +106,7 @@ def _encoded(
         notation = policy.notation.get(name)
         distinct = distinct_values(source.column(name), policy.missing, notation)
         attribute, code_of_value = explained(name, distinct, policy)
-        row[:] = code_of_value[distinct.codes]
+        row[:] = picked(code_of_value, distinct.codes)
         attributes.append(attribute)
         if len(np.unique(code_of_value[: len(distinct.values)])) < len(distinct.values):
             merged.append(name)

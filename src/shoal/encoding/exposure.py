@@ -47,7 +47,7 @@ def exposed(source: pa.Table, table: EncodedTable, policy: Policy, k: int) -> li
     """One line for each way in which plain columns give people away; no cells."""
     here = set(source.column_names)  # a comparison of methods leaves plain columns out
     plain = {name: keyed(source, name, policy) for name in policy.plain if name in here}
-    return list(_lines(plain, _others(table), table.n, k))
+    return list(_lines(plain, _others(table), table.n, k)) if plain else []
 
 
 def exposed_in_release(published: pa.Table, qi: Sequence[str], policy: Policy, k: int) -> list[str]:
@@ -59,6 +59,8 @@ def exposed_in_release(published: pa.Table, qi: Sequence[str], policy: Policy, k
     plain = {name: keyed(published, name, policy) for name in policy.plain if name in here}
     roles = [("released quasi-identifier", name) for name in qi]
     roles += [("sensitive column", name) for name in policy.sensitive if name in here]
+    if not plain:
+        return []
     others = [(role, name, keyed(published, name, policy)) for role, name in roles]
     return list(_lines(plain, others, published.num_rows, k))
 

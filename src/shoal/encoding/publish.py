@@ -25,6 +25,7 @@ from shoal.encoding.table import Partition
 from shoal.encoding.treating import averaged
 from shoal.encoding.values import distinct_values
 from shoal.errors import PolicyError
+from shoal.kernels.picking import picked
 from shoal.policy import Policy
 
 __all__ = ["COUNT", "GROUP", "Published", "publish", "with_nulls"]
@@ -88,7 +89,7 @@ def _in_one_table(source: pa.Table, recoded: Sequence[RecodedColumn], policy: Po
         ]
         rank, count = _class_ranks(ranks, len(once))
         others = (ranks_of_column(column) for column in kept.values())
-        rows = sorted_rows([(rank[groups], count), *others])
+        rows = sorted_rows([(picked(rank, groups), count), *others])
     place, of_group = pa.array(rows), groups[rows]
     by_name = {column.name: replace(column, groups=of_group) for column in recoded}
     columns: dict[str, pa.Array] = {}

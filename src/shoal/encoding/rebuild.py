@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shoal.encoding.values import distinct_values
+from shoal.kernels.picking import narrow, picked
 
 __all__ = ["fingerprint_of", "rebuilt", "rebuilt_column"]
 
@@ -44,9 +45,10 @@ def _with_used_values(column: pa.ChunkedArray) -> pa.DictionaryArray:
     """The dictionary in the order of its values: it tells neither who is gone nor who came first"""
     distinct = distinct_values(column, ())
     in_order = np.asarray(pc.sort_indices(distinct.values))
-    rank = np.zeros(len(in_order) + 1, dtype=np.int32)  # the last, of code -1, is masked
-    rank[in_order] = np.arange(len(in_order), dtype=np.int32)
-    indices = pa.array(rank[distinct.codes], mask=distinct.codes < 0)
+    rank = np.zeros(len(in_order) + 1, narrow(len(in_order)))  # the last, of code -1, is masked
+    rank[in_order] = np.arange(len(in_order), dtype=rank.dtype)
+    absent = distinct.codes < 0 if distinct.has_missing else None
+    indices = pa.array(picked(rank, distinct.codes), mask=absent)
     return pa.DictionaryArray.from_arrays(indices, distinct.values.take(pa.array(in_order)))
 
 

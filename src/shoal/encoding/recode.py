@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,9 +18,18 @@ from shoal.encoding.codebook import SET, Attribute
 from shoal.encoding.table import Codes, Domain, EncodedTable, Partition, Recoding, extents
 from shoal.hierarchy.rows import STAR
 from shoal.kernels.grouping import group_sets, set_ids
+from shoal.kernels.picking import narrow, picked
 from shoal.kernels.threads import on_threads
 
-__all__ = ["STAR", "RecodedColumn", "distinct_ranges", "range_texts", "recode", "released_columns", "set_texts"]
+__all__ = [
+    "STAR",
+    "RecodedColumn",
+    "distinct_ranges",
+    "range_texts",
+    "recode",
+    "released_columns",
+    "set_texts",
+]
 
 FEW_PAIRS = 8
 """Pairs of codes that there can be, to a range, up to which they are counted and not sorted."""
@@ -40,7 +50,7 @@ class RecodedColumn:
     low: NDArray[np.int32]
     high: NDArray[np.int32]
     """Smallest and largest code of each group, for the bounds layout."""
-    groups: NDArray[np.int64]
+    groups: NDArray[np.integer[Any]]
     """Group of each record; columns under one partition share the array."""
 
     @property
@@ -50,18 +60,18 @@ class RecodedColumn:
     @property
     def index(self) -> NDArray[np.int32]:
         """Which text each record carries."""
-        return self.text_of_group[self.groups]
+        return picked(self.text_of_group, self.groups)
 
     def starred(self) -> NDArray[np.bool_]:
         """Which records carry a star."""
-        star = self.texts.index(STAR) if STAR in self.texts else -1
-        starred: NDArray[np.bool_] = (self.text_of_group == star)[self.groups]
-        return starred
+        if STAR not in self.texts:
+            return np.zeros(len(self.groups), dtype=bool)
+        return picked(self.text_of_group == self.texts.index(STAR), self.groups)
 
 
 def recode(table: EncodedTable, recoding: Recoding) -> tuple[RecodedColumn, ...]:
     """The released form of every quasi-identifier under its partition."""
-    groups = {partition: partition.group_ids() for partition in set(recoding.partitions)}
+    groups = {partition: _group_ids(partition) for partition in set(recoding.partitions)}
     return on_threads(
         lambda a, attribute, partition: _recode_column(
             attribute, table.codes[a], partition, recoding.domain(a), groups[partition]
@@ -72,12 +82,19 @@ def recode(table: EncodedTable, recoding: Recoding) -> tuple[RecodedColumn, ...]
     )
 
 
+def _group_ids(partition: Partition) -> NDArray[np.integer[Any]]:
+    """Group of each record, in four bytes: one array for all columns, and kept for long."""
+    ids = np.empty(len(partition.order), dtype=np.int32)
+    ids[partition.order] = np.repeat(np.arange(partition.groups, dtype=np.int32), partition.sizes)
+    return ids
+
+
 def _recode_column(
     attribute: Attribute,
     codes: Codes,
     partition: Partition,
     domain: Domain | None,
-    groups: NDArray[np.int64],
+    groups: NDArray[np.integer[Any]],
 ) -> RecodedColumn:
     low, high = extents(codes, partition, domain)
     if attribute.form == SET and domain is None:
@@ -206,8 +223,9 @@ def released_columns(columns: Iterable[RecodedColumn], layout: str) -> dict[str,
 
 
 def _cells(column: RecodedColumn) -> pa.Array:
-    """The released texts, dictionary-encoded; a missing value is a null."""
-    index = column.index
+    """The released texts, dictionary-encoded as narrow as can be; a missing value is a null."""
+    text_of_group = column.text_of_group.astype(narrow(len(column.texts)))
+    index = picked(text_of_group, column.groups)
     mask = index == column.texts.index(None) if None in column.texts else None
     texts = pa.array(column.texts, pa.string())
     return pa.DictionaryArray.from_arrays(pa.array(index, mask=mask), texts)
@@ -217,6 +235,6 @@ def _bound(column: RecodedColumn, codes: NDArray[np.int32], values: pa.Array) ->
     """The typed bound, from the `values` of all codes; null where some value is missing."""
     present = column.source.present
     exact = (column.low == column.high) | (not column.source.suppressed)
-    known = (exact & (column.high < present))[column.groups]
-    index = pa.array(np.where(known, codes[column.groups], 0).astype(np.int32), mask=~known)
+    known = picked(exact & (column.high < present), column.groups)
+    index = pa.array(np.where(known, picked(codes, column.groups), 0), mask=~known)
     return values.take(index)

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.encoding.values import coded
+from shoal.kernels.picking import picked
 
 __all__ = ["order_by_content", "ranks_of_column", "rows_at", "sorted_rows"]
 
@@ -21,6 +22,8 @@ FEWEST, MOST = 1 << 12, 1 << 20
 A_STRETCH = 32
 """Rows of one, about."""
 AT_ONCE = 1 << 15
+COUNTED = 1 << 20
+"""Rows that are looked at and counted together."""
 
 
 def order_by_content(table: pa.Table) -> NDArray[np.int64]:
@@ -39,7 +42,7 @@ def ranks_of_column(column: pa.ChunkedArray) -> tuple[NDArray[np.int32], int]:
     ranks = np.empty(len(in_order) + 1, dtype=np.int32)
     ranks[in_order] = np.arange(1, len(in_order) + 1)
     ranks[-1] = 0
-    return ranks[codes], len(in_order) + 1
+    return picked(ranks, codes), len(in_order) + 1
 
 
 def _sort_zeros(in_order: NDArray[np.uint64], values: pa.Array) -> None:
@@ -74,16 +77,16 @@ def rows_at(
     first, n = _words(keys)[0], len(keys[0][0])
     buckets = max(FEWEST, min(MOST, n // A_STRETCH))
     width = -(-math.prod(size for _, size in first) // buckets)
-    bucket = np.empty(n, dtype=np.int32)
-    for start in range(0, n, AT_ONCE):
-        some = slice(start, start + AT_ONCE)
+    bucket, sizes = np.empty(n, dtype=np.int32), np.zeros(buckets, dtype=np.int64)
+    for start in range(0, n, COUNTED):
+        some = slice(start, start + COUNTED)
         bucket[some] = _packed([(ranks[some], size) for ranks, size in first]) // width
-    sizes = np.bincount(bucket, minlength=buckets)
+        sizes += np.bincount(bucket[some], minlength=buckets)
     ends = np.cumsum(sizes)
     wanted = np.searchsorted(ends, places, side="right")
     there = np.zeros(buckets, dtype=bool)
     there[wanted] = True
-    rows = np.flatnonzero(there[bucket])
+    rows = np.flatnonzero(picked(there, bucket))
     del bucket
     looked_at = np.unique(wanted)
     begins = np.cumsum(sizes[looked_at]) - sizes[looked_at]

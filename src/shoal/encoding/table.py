@@ -203,6 +203,16 @@ class Partition:
         firsts: NDArray[np.int64] = self.order[self.offsets[:-1]]
         return firsts
 
+    def part(self, begin: int, end: int) -> Partition:
+        """Some of its groups, of which is known what is known of these."""
+        first, last = int(self.offsets[begin]), int(self.offsets[end])
+        found = Partition(self.order[first:last], self.offsets[begin : end + 1] - first)
+        found.known_extents.update(
+            (place, (codes, low[begin:end], high[begin:end]))
+            for place, (codes, low, high) in self.known_extents.items()
+        )
+        return found
+
     def group_ids(self) -> NDArray[np.int64]:
         """Group number of each record, in record order."""
         ids = np.empty(len(self.order), dtype=np.int64)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from shoal.encoding.numbers import EXACT, beyond_floats, differences, exact_numbers, exactly
 from shoal.errors import InputError, PolicyError, unknown
 from shoal.kernels.grouping import mark_used
+from shoal.kernels.picking import picked
 from shoal.naming.codes import Numbers, code_reason
 from shoal.notation import expected, plain
 from shoal.policy import Kind, Policy
@@ -141,7 +142,7 @@ def _compact(codes: NDArray[np.int32], values: pa.Array, present: NDArray[np.boo
     unique = values.filter(pa.array(kept)).dictionary_encode()
     renumbered = np.full(len(values) + 1, -1, dtype=np.int32)  # the last stays for code -1
     renumbered[:-1][kept] = np.asarray(unique.indices)
-    return Distinct.of(renumbered[codes], unique.dictionary)
+    return Distinct.of(picked(renumbered, codes), unique.dictionary)
 
 
 def _is_text(kind: pa.DataType) -> bool:

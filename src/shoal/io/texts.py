@@ -13,10 +13,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-__all__ = ["Texts", "joined_texts"]
+from shoal.kernels.picking import narrow
 
-NARROW = (np.int8, np.int16)
-"""Types of places that are tried before four bytes."""
+__all__ = ["Texts", "joined_texts"]
 
 
 class Texts:
@@ -29,7 +28,7 @@ class Texts:
     def add(self, cells: pa.DictionaryArray) -> None:
         """The next cells, with a dictionary of their own."""
         places = cells.indices.fill_null(-1) if cells.null_count else cells.indices
-        self.places.append(np.asarray(places).astype(_type_for(len(cells.dictionary))))
+        self.places.append(np.asarray(places).astype(narrow(len(cells.dictionary))))
         self.values.append(cells.dictionary)
 
     def column(self) -> pa.DictionaryArray:
@@ -38,7 +37,7 @@ class Texts:
         parts = pa.chunked_array(self.values, pa.string()).dictionary_encode().unify_dictionaries()
         self.values = []
         dictionary = parts.chunk(0).dictionary if parts.num_chunks else pa.array([], pa.string())
-        kind = _type_for(len(dictionary))
+        kind = narrow(len(dictionary))
         # All together: Arrow leaves out parts that have no value.
         known = [np.zeros(0, np.int32), *(np.asarray(part.indices) for part in parts.chunks)]
         numbers = np.concatenate(known).astype(kind)
@@ -63,7 +62,3 @@ def joined_texts(names: Sequence[str], batches: Iterable[pa.RecordBatch]) -> pa.
             column.add(cells)
     pa.default_memory_pool().release_unused()  # of what was read ahead
     return pa.table([column.column() for column in columns], names=names)
-
-
-def _type_for(values: int) -> Any:
-    return next((kind for kind in NARROW if values <= np.iinfo(kind).max), np.int32)

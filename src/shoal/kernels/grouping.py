@@ -20,7 +20,7 @@ def dense_ids(keys, ids):
     """Number equal keys alike, in order of first appearance; returns how many there are.
 
     A hash table with open addressing: one pass, no sort. It grows with what is in it, since
-    a small one stays in the cache.
+    a small one stays in the cache. ``ids`` may be ``keys``.
     """
     bits = 12
     slots = np.full(1 << bits, -1, dtype=np.int32)

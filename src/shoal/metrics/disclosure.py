@@ -14,7 +14,8 @@ value has more than 1/l of a class. More overlap hides more: that is what the nu
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from shoal.encoding.row_order import rows_at
 from shoal.encoding.table import Codes, EncodedTable, Recoding
 from shoal.kernels.metrics.disclosure import candidates, groups_by_code
 from shoal.kernels.metrics.queries import join_covers
+from shoal.kernels.picking import picked
 from shoal.kernels.random import seed_words
 from shoal.metrics.coverage import Cover, Covered, covered
 
@@ -34,6 +36,8 @@ PERSONS = 1_000
 LOOKS = 200_000_000
 """Records times groups at most: fewer records are drawn of a table of very many groups."""
 
+BLOCK = 1 << 17
+"""Groups that are looked at together."""
 LISTED = 20_000_000
 """Groups in all lists of an attribute's codes at most: 80 MB."""
 Lists = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
@@ -63,7 +67,6 @@ def disclosures(
     *,
     seed: int = 0,
     records: int | None = None,
-    seen: Covered | None = None,
 ) -> dict[int, Disclosure | None]:
     """The risk of Theorem 3 for the records of a release; None where nothing can be inferred.
 
@@ -79,25 +82,91 @@ def disclosures(
         What the records to look at are drawn from.
     records
         How many; by default 1,000, or fewer where there are very many groups.
-    seen
-        What the groups cover, where that is known.
     """
-    seen = covered(table, recoding) if seen is None else seen
-    partition = seen.partition
-    most = min(PERSONS, max(1, LOOKS // partition.groups)) if records is None else records
-    found: dict[int, Disclosure | None] = {}
-    # Columns without exempt values have the same persons looked at, in the same order.
+    groups = max((partition.groups for partition in recoding.partitions), default=1)
+    most = min(PERSONS, max(1, LOOKS // groups)) if records is None else records
+    # Columns without exempt values have persons looked at who have equal quasi-identifiers.
     plain = [s for s in sensitive if table.sensitive[s].exempt is None]
-    for together in [plain, *([s] for s in sensitive if s not in plain)]:
-        if not together:
-            continue
-        exempt = table.sensitive[together[0]].exempt
+    exempted = [[s] for s in sensitive if s not in plain]
+    asked = [Asked.of(table, some, most, seed) for some in (plain, *exempted) if some]
+    for seen in _in_blocks(table, recoding):
+        for persons in asked:
+            if len(persons.rows):
+                persons.count(table, seen)
+    return {s: told for persons in asked for s, told in persons.risks()}
+
+
+def _in_blocks(table: EncodedTable, recoding: Recoding) -> Iterator[Covered]:
+    """What groups cover, so many at a time as are easily held; all that govern attributes apart."""
+    whole = recoding.partitions[0] if len(set(recoding.partitions)) == 1 else None
+    if whole is None or whole.groups <= BLOCK:
+        yield covered(table, recoding)
+        return
+    for begin in range(0, whole.groups, BLOCK):
+        part = whole.part(begin, min(begin + BLOCK, whole.groups))
+        yield covered(table, replace(recoding, partitions=(part,) * len(table.qi)))
+
+
+class Asked(NamedTuple):
+    """Some records that are looked at, and what groups say of them."""
+
+    sensitive: Sequence[int]
+    rows: NDArray[np.int64]
+    """A record for each person; of another sensitive column it may be one that is equal in all
+    quasi-identifiers."""
+    wanted: NDArray[np.int32]
+    """Sensitive values, one row a column."""
+    same: NDArray[np.int64]
+    everybody: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, table: EncodedTable, sensitive: Sequence[int], most: int, seed: int) -> Asked:
+        """Records to look at for columns that have the same exempt ones, or none."""
+        exempt = table.sensitive[sensitive[0]].exempt
         secret = None
         if exempt is not None:
-            secret = np.flatnonzero(~exempt[table.sensitive_codes[together[0]]])
-        rows = _looked_at(table, together, secret, most, seed)
-        found.update(_risks(table, seen, dict(zip(together, rows, strict=True))))
-    return found
+            secret = np.flatnonzero(~exempt[table.sensitive_codes[sensitive[0]]])
+        rows = _looked_at(table, sensitive, secret, most, seed)
+        wanted = np.array(
+            [table.sensitive_codes[s][own] for s, own in zip(sensitive, rows, strict=True)]
+        )
+        nothing = np.zeros(wanted.shape, dtype=np.int64)
+        return cls(sensitive, rows[0], wanted, nothing, np.zeros(len(rows[0]), dtype=np.int64))
+
+    def count(self, table: EncodedTable, seen: Covered) -> None:
+        """Add who else it could be by some groups, and who of those has the value."""
+        partition, covers = seen
+        values = np.array(
+            [picked(table.sensitive_codes[s], partition.order) for s in self.sensitive]
+        )
+        if not covers:  # nothing tells records apart
+            self.everybody[:] += len(partition.order)
+            for s, own in enumerate(values):
+                self.same[s] += np.bincount(own, minlength=int(self.wanted.max()) + 1)[
+                    self.wanted[s]
+                ]
+            return
+        sizes = [column.size for column in table.qi]
+        codes = table.codes[:, self.rows]
+        first, near = _near(covers, sizes, codes, partition.groups)
+        # the most telling first
+        others = sorted((a for a in range(len(sizes)) if a != first), key=lambda a: -sizes[a])
+        axes = [first, *others]
+        cover = join_covers([covers[a] for a in axes], partition.groups)
+        points = np.ascontiguousarray(codes[axes].T)
+        parts = (values, partition.offsets)
+        candidates(cover, points, self.wanted, *parts, near, self.same, self.everybody)
+
+    def risks(self) -> Iterator[tuple[int, Disclosure | None]]:
+        """What was found of each column."""
+        for s, same in zip(self.sensitive, self.same, strict=True):
+            if not len(self.rows):
+                yield s, None
+                continue
+            risk = same / self.everybody
+            # Summed exactly: the order of the records must not decide how it is rounded.
+            average = math.fsum(risk.tolist()) / len(risk)
+            yield s, Disclosure(average, float(risk.max()), len(risk))
 
 
 def _looked_at(
@@ -123,39 +192,6 @@ def _looked_at(
     values = table.sensitive_columns()
     found = rows_at(keys, places, [of_secret(values[s]) for s in sensitive])
     return found if secret is None else [secret[rows] for rows in found]
-
-
-def _risks(
-    table: EncodedTable, seen: Covered, looked_at: Mapping[int, NDArray[np.int64]]
-) -> dict[int, Disclosure | None]:
-    """The risk of each column, for records with equal quasi-identifiers."""
-    rows = next(iter(looked_at.values()))
-    if not len(rows):
-        return dict.fromkeys(looked_at)
-    partition, covers = seen
-    columns = [(table.sensitive_codes[s], own) for s, own in looked_at.items()]
-    wanted = np.array([values[own] for values, own in columns])
-    same, everybody = np.zeros_like(wanted, dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
-    if covers:
-        sizes = [column.size for column in table.qi]
-        first, near = _near(covers, sizes, table.codes[:, rows], partition.groups)
-        # the most telling first
-        others = sorted((a for a in range(len(sizes)) if a != first), key=lambda a: -sizes[a])
-        axes = [first, *others]
-        cover = join_covers([covers[a] for a in axes], partition.groups)
-        points = np.ascontiguousarray(np.take(table.codes, rows, axis=1)[axes].T)
-        values = np.array([values[partition.order] for values, _ in columns])
-        candidates(cover, points, wanted, values, partition.offsets, near, same, everybody)
-    else:  # nothing tells records apart
-        everybody[:] = table.n
-        for s, (values, own) in enumerate(columns):
-            same[s] = np.bincount(values)[values[own]]
-    return dict(zip(looked_at, map(_told, same / everybody), strict=True))
-
-
-def _told(risk: NDArray[np.float64]) -> Disclosure:
-    # Summed exactly: the order of the records must not decide how it is rounded.
-    return Disclosure(math.fsum(risk.tolist()) / len(risk), float(risk.max()), len(risk))
 
 
 def _near(

@@ -327,15 +327,15 @@ def with_stars(
     columns: Sequence[RecodedColumn], kept: Rows, records: int
 ) -> tuple[RecodedColumn, ...]:
     """Released columns of all records: those not kept carry a star in each."""
-    groups: dict[int, NDArray[np.int64]] = {}
+    groups: dict[int, NDArray[np.integer[Any]]] = {}
     return tuple(_starred(column, kept, records, groups) for column in columns)
 
 
 def _starred(
-    column: RecodedColumn, kept: Rows, records: int, groups: dict[int, NDArray[np.int64]]
+    column: RecodedColumn, kept: Rows, records: int, groups: dict[int, NDArray[np.integer[Any]]]
 ) -> RecodedColumn:
     if id(column.groups) not in groups:  # columns under one partition share the array
-        everybody = np.full(records, len(column.text_of_group), dtype=np.int64)
+        everybody = np.full(records, len(column.text_of_group), dtype=np.int32)
         everybody[kept] = column.groups
         groups[id(column.groups)] = everybody
     texts = column.texts if STAR in column.texts else [*column.texts, STAR]

@@ -28,6 +28,8 @@ __all__ = ["Borders", "BucketCounts", "course_of", "even_buckets", "first_bucket
 FINE = 8
 """Places in which a range may end, to a range."""
 MOST_BUCKETS = 60_000
+AT_ONCE = 1 << 18
+"""Records that are placed together."""
 MOST_CELLS = 1 << 24
 """Counts that are kept at most: of buckets times sensitive values."""
 
@@ -75,8 +77,11 @@ class Borders:
 
     def of(self, codes: Codes) -> NDArray[np.uint16]:
         """Bucket of each record."""
-        place = np.searchsorted(self.keys, self.course.keys(codes)[0], side="right")
-        return np.asarray(place, dtype=np.uint16)
+        bucket = np.empty(codes.shape[1], dtype=np.uint16)
+        for start in range(0, len(bucket), AT_ONCE):  # keys are wide
+            keys = self.course.keys(codes[:, start : start + AT_ONCE])[0]
+            bucket[start : start + AT_ONCE] = np.searchsorted(self.keys, keys, side="right")
+        return bucket
 
 
 class BucketCounts:
@@ -102,7 +107,7 @@ class BucketCounts:
     ) -> None:
         """Count records in. Those of a person all come at once, and in one bucket."""
         self.sizes += np.bincount(bucket, minlength=len(self.sizes))
-        wide = bucket.astype(np.int64)
+        wide = bucket.astype(np.int64) if self.columns else np.zeros(0, np.int64)
         once: slice | NDArray[np.int64] = slice(None)
         if self.persons is not None and person is not None:
             first = np.unique(person, return_index=True)[1]

@@ -148,24 +148,19 @@ def grouped_by_ranges(
     ranges = Ranges.of(borders, counts, size)
     rows = Partition.from_group_ids(ranges.placed(table, bucket, plan.seed))
 
-    def grouped(number: int) -> Partition:
+    def grouped(number: int) -> NDArray[np.int64]:
         own = rows.order[rows.offsets[number] : rows.offsets[number + 1]]
         part = replace(table.take(own), of_table=book.sensitive_counts)
         outcome = group_range(part, plan, course, table.n)
         (partition,) = set(outcome.recoding.partitions)
-        return Partition(own[partition.order], partition.offsets)
+        own[:] = own[partition.order]  # in their place: nobody else asks for these
+        return rows.offsets[number] + partition.offsets
 
-    parts, done = [], 0
+    offsets = [rows.offsets[:1]]
     for part in flow(grouped, range(rows.groups)):
-        parts.append(part)
-        done += len(part.order)
-        report("partition", done, table.n)
-    starts = np.cumsum([0, *(len(part.order) for part in parts)])
-    offsets = [part.offsets[:-1] + start for part, start in zip(parts, starts, strict=False)]
-    whole = Partition(
-        np.concatenate([part.order for part in parts]),
-        np.concatenate([*offsets, [table.n]]).astype(np.int64),
-    )
+        offsets.append(part[1:])
+        report("partition", int(part[-1]), table.n)
+    whole = Partition(rows.order, np.concatenate(offsets))
     recoding = Recoding.single(whole, len(table.qi))
     recoding = replace(recoding, stars=plan.recoding != "generalise")
     return Outcome(recoding, facts_of(ranges, plan, [column.name for column in table.qi]))

@@ -60,9 +60,9 @@ def candidates(cover, points, wanted, values, offsets, near, same, everybody):
     cover
         `Cover` of all attributes, whose ``row`` has a line an attribute.
     points, wanted
-        int32 (points, d) codes, and the value of each in every sensitive column (columns, points).
+        int32 (points, d) codes, and the sensitive values of each (columns, points).
     values, offsets
-        Sensitive values of all records (columns, n), group after group, and where each group begins.
+        Sensitive values of records (columns, n), group after group, and where each group begins.
     near
         For each code of the first attribute where its list begins and ends, and the lists of
         the groups that cover it: no other group covers a point.
