@@ -2,10 +2,35 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import naive_round
 from columns import columns_of
-from shoal.encoding.table import EncodedTable, Partition
+from shoal.encoding.table import EncodedTable, Partition, Recoding
 from shoal.kernels.costs import ROUND, SET, SPAN
+from shoal.metrics.loss import group_ncp
+
+
+def spread(table: EncodedTable, recoding: Recoding) -> dict[str, float]:
+    """Where the loss sits, counted record by record, of what each group loses."""
+    of_record = [0.0] * table.n
+    for a, partition in enumerate(recoding.partitions):
+        weight = table.qi[a].weight / sum(column.weight for column in table.qi)
+        losses = group_ncp(table, a, partition, None).tolist()
+        for loss, (begin, end) in zip(losses, pairwise(partition.offsets.tolist()), strict=True):
+            for record in partition.order[begin:end].tolist():
+                of_record[record] += weight * loss
+    ordered, total = sorted(of_record, reverse=True), sum(of_record)
+    half = next(n for n in range(1, table.n + 1) if sum(ordered[:n]) >= total / 2 - 1e-9)
+    last = ordered[max(1, round(0.005 * table.n)) - 1]
+    others = [loss for loss in of_record if loss < last - 1e-12]
+    return {
+        "half": half / table.n,
+        "dearest": sum(ordered[: max(1, round(0.1 * table.n))]) / total,
+        "few": 1 - len(others) / table.n,
+        "loss": total / table.n,
+        "without_few": sum(others) / len(others) if others else 0.0,
+    }
 
 
 def ncp(table: EncodedTable, records: list[int]) -> float:

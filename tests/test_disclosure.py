@@ -48,12 +48,13 @@ def releases(draw):
 
 
 @settings(max_examples=120, deadline=None)
-@given(releases(), st.sampled_from([0, 20_000_000]))
-def test_fast_and_slow_agree(release, listed):
-    """Whether the groups of each code are listed, or would be too many."""
+@given(releases(), st.sampled_from([0, 20_000_000]), st.sampled_from([1, 2, 1 << 17]))
+def test_fast_and_slow_agree(release, listed, block):
+    """Whether the groups of each code are listed, or would be too many; whatever the blocks."""
     table, recoding = release
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(disclosure, "LISTED", listed)
+        patch.setattr(disclosure, "BLOCK", block)
         found = attribute_disclosure(table, recoding)
     slow = risks_by_definition(table, recoding)
     assert found.average == pytest.approx(np.mean(slow))

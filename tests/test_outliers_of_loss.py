@@ -12,6 +12,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+import naive_outliers
 import shoal
 from columns import encoded_table
 from shoal.cli.before_after import outlier_lines
@@ -62,6 +63,20 @@ def test_shares_add_up(seed, n):
     assert 0 <= found.without_few <= found.loss + 1e-12
     assert 0 < found.half <= 1
     assert 0 < found.dearest <= 1
+
+
+@given(st.integers(0, 10**6), st.integers(1, 40), st.booleans())
+@settings(max_examples=80, deadline=None)
+def test_groups_tell_what_records_do(seed, n, several):
+    """Under one partition, and where every attribute has its own."""
+    rng = np.random.default_rng(seed)
+    table = random_table(rng, n)
+    made = [Partition.from_group_ids(rng.integers(0, 5, n)) for _ in table.qi]
+    recoding = Recoding(tuple(made) if several else (made[0],) * len(table.qi))
+    found = outliers_of(table, recoding)
+    assume(found is not None)
+    for name, value in naive_outliers.spread(table, recoding).items():
+        assert getattr(found, name) == pytest.approx(value), name
 
 
 def test_words():

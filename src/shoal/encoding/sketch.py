@@ -44,24 +44,26 @@ class Sketch:
         if len(self.hashes) >= self.rows:  # no larger hash will ever be among the smallest
             near = np.flatnonzero(hashes <= self.hashes[-1])
             hashes, codes = hashes[near], codes[:, near]
-        if not len(hashes):
-            return
-        unique, first, counts = np.unique(hashes, return_index=True, return_counts=True)
-        self._merge(unique, counts.astype(np.int64), codes[:, first])
+        if len(hashes):
+            self._merge(hashes, np.ones(len(hashes), dtype=np.int64), codes)
 
     def merge(self, other: Sketch) -> None:
         """Take in the records of another sketch."""
         self._merge(other.hashes, other.counts, other.codes)
 
     def _merge(self, hashes: NDArray[np.uint64], counts: NDArray[np.int64], codes: Codes) -> None:
-        unique, first, place = np.unique(
-            np.concatenate([self.hashes, hashes]), return_index=True, return_inverse=True
-        )
-        total = np.zeros(len(unique), dtype=np.int64)
-        np.add.at(total, place, np.concatenate([self.counts, counts]))
-        kept = slice(0, self.rows)
-        self.codes = np.concatenate([self.codes, codes], axis=1)[:, first[kept]]
-        self.hashes, self.counts = unique[kept], total[kept]
+        known, both = len(self.hashes), np.concatenate([self.hashes, hashes])
+        order = np.argsort(both)  # which of equal ones comes first does not matter: their rows are
+        both = both[order]
+        begins = np.flatnonzero(np.append(np.ones(min(1, len(both)), bool), both[1:] != both[:-1]))
+        totals = np.add.reduceat(np.concatenate([self.counts, counts])[order], begins)
+        kept = begins[: self.rows]
+        place = order[kept]
+        old = place < known
+        chosen = np.empty((len(codes), len(kept)), dtype=np.int32)
+        chosen[:, old] = self.codes[:, place[old]]
+        chosen[:, ~old] = codes[:, place[~old] - known]
+        self.codes, self.hashes, self.counts = chosen, both[kept], totals[: self.rows]
 
     def sample(self, size: int) -> Codes:
         """Up to so many records, of each row in proportion to its count, in order of the hashes."""

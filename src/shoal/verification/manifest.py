@@ -14,7 +14,7 @@ import json
 import math
 import platform
 from collections.abc import Callable, Mapping
-from importlib.metadata import version
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -146,7 +146,7 @@ def versions() -> dict[str, str]:
     return {
         "shoal": __version__,
         "python": platform.python_version(),
-        **{name: version(name) for name in ("numpy", "numba", "pyarrow")},
+        **{name: import_module(name).__version__ for name in ("numpy", "numba", "pyarrow")},
     }
 
 
