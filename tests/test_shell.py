@@ -203,3 +203,28 @@ def test_an_interrupted_run_exits_130_and_leaves_nothing(tmp_path):
     assert run.returncode == 130
     assert said.splitlines()[-1] == "shoal: stopped; nothing was kept or changed"
     assert set(tmp_path.iterdir()) == before
+
+
+ENDING = """
+import atexit, sys, threading, time
+from shoal.cli.interrupting import leave_tidily
+atexit.register(print, "cleaned up")
+def late():
+    time.sleep(0.2)
+    print("late")
+if "thread" in sys.argv:
+    threading.Thread(target=late).start()
+print("said", end="; ")
+leave_tidily(3)
+print("went on")
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "code"),
+    [([], "said; cleaned up\n", 3), (["thread"], "said; went on\nlate\ncleaned up\n", 0)],
+)
+def test_the_end_cleans_up_and_waits_for_threads(words, said, code):
+    asked = [sys.executable, "-c", ENDING, *words]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == (said, code)

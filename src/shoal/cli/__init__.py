@@ -140,7 +140,7 @@ def _loading(name: str) -> bool:
 
 def run() -> None:
     """Entry point of the ``shoal`` command."""
-    from shoal.cli.interrupting import INTERRUPTED, leave_at_once, never_swallowed
+    from shoal.cli.interrupting import INTERRUPTED, leave_at_once, leave_tidily, never_swallowed
 
     sys.meta_path.insert(0, _NothingUnused())
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", SLEEPY)
@@ -152,6 +152,8 @@ def run() -> None:
     except SystemExit as end:
         if end.code == INTERRUPTED:
             leave_at_once()
+        if end.code is None or isinstance(end.code, int):
+            leave_tidily(end.code or 0)
         raise
 
 
