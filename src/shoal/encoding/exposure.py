@@ -39,6 +39,8 @@ NEARLY_UNIQUE = 0.5
 """Share of records that are alone with their value from which a column is nearly a key."""
 DETERMINED = 0.9
 """How much of what a blind guess leaves open a column must tell to determine another."""
+AT_ONCE = 1 << 16
+"""Records that are compared together."""
 SAMPLE = 20_000
 """Records that are looked at first: fewer records of a value only make it tell more."""
 
@@ -75,8 +77,10 @@ def unprotected(published: pa.Table, qi: Sequence[str], policy: Policy) -> Itera
     sizes, firsts = np.bincount(ids, minlength=count), first_of_each(ids, count)
     for name in policy.sensitive:
         codes, _ = keyed(published, name, policy)
-        mixed = np.zeros(count, dtype=bool)
-        mixed[ids[codes != codes[firsts][ids]]] = True
+        mixed, first = np.zeros(count, dtype=bool), codes[firsts]
+        for start in range(0, len(ids), AT_ONCE):
+            some = ids[start : start + AT_ONCE]
+            mixed[some[codes[start : start + AT_ONCE] != first[some]]] = True
         known = int(sizes[~mixed].sum())
         if known:
             yield known_by_class(name, known, published.num_rows)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -40,7 +40,7 @@ class Published(NamedTuple):
     table: pa.Table
     qi: tuple[str, ...]
     """Names of the quasi-identifiers as published."""
-    rows: NDArray[np.int64]
+    rows: NDArray[np.integer[Any]]
     """Source row of each released row; never published."""
     sensitive_table: pa.Table | None = None
     """Sensitive values by group, where they are published apart (anatomy)."""
@@ -98,6 +98,8 @@ def _in_one_table(source: pa.Table, recoded: Sequence[RecodedColumn], policy: Po
             columns.update(released_columns([by_name[name]], policy.layout))
         else:
             columns[name] = kept.pop(name).take(place)
+    if source.num_rows <= np.iinfo(np.int32).max:
+        rows = rows.astype(np.int32)  # kept for as long as the release is made
     qi = tuple(published for name in policy.qi for published in forms[name])
     table = pa.table(columns)
     return Published(disarm(table) if policy.csv_safe else table, qi, rows)
@@ -249,7 +251,7 @@ def _canonical_order(table: pa.Table, qi: Sequence[str]) -> NDArray[np.int64]:
 
 
 def _class_ranks(
-    ranks: Sequence[tuple[NDArray[np.int32], int]], n: int
+    ranks: Sequence[tuple[NDArray[np.integer[Any]], int]], n: int
 ) -> tuple[NDArray[np.int32], int]:
     """The place of each row's class among all classes, sorted by their texts; and how many."""
     ids, count = class_ids(ranks, n)

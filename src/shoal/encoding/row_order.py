@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.encoding.values import coded
-from shoal.kernels.picking import picked
+from shoal.kernels.picking import narrow, picked
 
 __all__ = ["order_by_content", "ranks_of_column", "rows_at", "sorted_rows"]
 
@@ -31,15 +31,18 @@ def order_by_content(table: pa.Table) -> NDArray[np.int64]:
     return sorted_rows([ranks_of_column(column) for column in table.columns])
 
 
-def ranks_of_column(column: pa.ChunkedArray) -> tuple[NDArray[np.int32], int]:
-    """Rank of each value among the column's distinct values; missing is the lowest."""
+def ranks_of_column(column: pa.ChunkedArray) -> tuple[NDArray[np.integer[Any]], int]:
+    """Rank of each value among the column's distinct values; missing is the lowest.
+
+    In as few bytes as hold it: to be packed or compared, not to be multiplied.
+    """
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     codes, values = coded(column)
     in_order = np.array(pc.sort_indices(values))
     if pa.types.is_floating(values.type):
         _sort_zeros(in_order, values)
-    ranks = np.empty(len(in_order) + 1, dtype=np.int32)
+    ranks = np.empty(len(in_order) + 1, dtype=narrow(len(in_order) + 1))
     ranks[in_order] = np.arange(1, len(in_order) + 1)
     ranks[-1] = 0
     return picked(ranks, codes), len(in_order) + 1

@@ -92,7 +92,7 @@ def disclosures(
     for seen in _in_blocks(table, recoding):
         for persons in asked:
             if len(persons.rows):
-                persons.count(table, seen)
+                persons.add(table, seen)
     return {s: told for persons in asked for s, told in persons.risks()}
 
 
@@ -133,7 +133,7 @@ class Asked(NamedTuple):
         nothing = np.zeros(wanted.shape, dtype=np.int64)
         return cls(sensitive, rows[0], wanted, nothing, np.zeros(len(rows[0]), dtype=np.int64))
 
-    def count(self, table: EncodedTable, seen: Covered) -> None:
+    def add(self, table: EncodedTable, seen: Covered) -> None:
         """Add who else it could be by some groups, and who of those has the value."""
         partition, covers = seen
         values = np.array(

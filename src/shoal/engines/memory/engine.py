@@ -42,6 +42,7 @@ from shoal.engines.memory.facts import (
     unprotected_in,
 )
 from shoal.engines.memory.foresight import seconds_after_partition
+from shoal.engines.memory.giving_back import give_back
 from shoal.engines.memory.levels import best_levels
 from shoal.engines.memory.outliers import Kept, for_rest, partition_kept, with_stars
 from shoal.engines.memory.partition import partition_eligible, recode_merging_equal_texts
@@ -162,7 +163,9 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
         self.report("encode", 0, 1)
         if told := advice(source.table):
             warnings.warn(ShoalWarning(told), stacklevel=2)
-        return Encoded(source, encode(source.table, policy))
+        table = encode(source.table, policy)
+        give_back(table.n)
+        return Encoded(source, table)
 
     def coarsen(self, encoded: Encoded, plan: Plan) -> tuple[Encoded, Plan]:
         """The levels of least loss, found on all records in canonical order."""
@@ -294,6 +297,7 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
         size = range_size(plan, encoded.table.n)
         if size is not None:
             outcome = grouped_by_ranges(encoded.table, plan, size, self.report)
+            give_back(encoded.table.n)
             return Kept(encoded.table, outcome)
         ordered = canonical(encoded.table, plan.seed)
         limit = limit or self._for_method(encoded, plan)
@@ -313,6 +317,7 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
         self.report("recode", 0, 1)
         source, person, outcome = encoded.source.table, kept.table.person, kept.outcome
         recoding, recoded = recode_merging_equal_texts(kept.table, plan.models, outcome.recoding)
+        give_back(kept.table.n)
         released = recoded
         if kept.rows is not None and plan.policy.suppress_by == "star":
             released = with_stars(recoded, kept.rows, encoded.table.n)
@@ -322,6 +327,7 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
         published = publish(source, released, plan.policy, outcome.separated)
         published = with_pseudonyms(published, source, plan.policy, plan.seed)
         persons = None if person is None else person[published.rows]
+        give_back(published.table.num_rows)
         return Draft(kept, recoding, released, published, persons)
 
     def verify(self, draft: Draft, plan: Plan) -> Verification:
@@ -354,9 +360,13 @@ class MemoryEngine(Engine[Source, Encoded, Kept, Draft]):
             sizes = class_sizes(kept.table.columns(), kept.table.n)
         stars = [column.starred() for column in draft.recoded]
         loss = measure(*kept.priced(draft.recoding), sizes, stars, kept.suppressed)
-        risk = disclosure_of(kept, draft.recoding, plan)
         if kept.rows is None:
+            del stars
+            give_back(kept.table.n)
+            risk = disclosure_of(kept, draft.recoding, plan)
+            give_back(kept.table.n)
             return Measured(loss, sizes, disclosure=risk)
+        risk = disclosure_of(kept, draft.recoding, plan)
         own = (kept.table, draft.recoding)
         if kept.among_all is None:
             own = by_what_is_kept(source, kept.rows, kept.table, draft.recoding, plan.policy)
