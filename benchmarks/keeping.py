@@ -56,6 +56,13 @@ class Table:
         print(f"\n{self.name}\n\n{written(self.kept())}", flush=True)
         keep(self.file, {self.name: self.kept()})
 
+    def known(self) -> list[list[Cell]]:
+        """Rows that were kept before under this name."""
+        path = RESULTS / f"{self.file}.json"
+        before = json.loads(path.read_text("utf-8")) if path.exists() else {}
+        rows: list[list[Cell]] = before.get(self.name, {}).get("rows", [])
+        return rows
+
     def kept(self) -> dict[str, Any]:
         return {"head": self.head, "form": self.form, "rows": self.rows}
 

@@ -193,33 +193,33 @@ def of_ranges() -> None:
     table.show()
 
 
-def in_memory(folder: Path, sizes: tuple[int, ...]) -> None:
-    """CSV to verified CSV by the engine in memory, beside DuckDB's copy of the file."""
+def in_memory(folder: Path, millions: int) -> None:
+    """CSV to verified CSV by the engine in memory, beside DuckDB's copy of the file.
+
+    What was measured of tables of other lengths stays.
+    """
     table = Table("scale", "In memory, CSV to verified CSV, in CPU of DuckDB's copy",
                   ["million records", "DuckDB's copy s", "shoal CPU s", "ratio", "peak MB"],
                   ".2f")  # fmt: skip
-    stages: dict[str, list[float]] = {}
-    for millions in sizes:
-        source = make_files(folder, millions)["csv"]
-        copy = [sys.executable, "-c", COPY, str(source), str(folder / "copy.csv")]
-        words = ["anonymize", str(source), "-o", str(folder / "m.csv"), "--qi",
-                 ",".join(CENSUS_QI), "--sensitive", "occupation,salary", "-k", "10",
-                 "--method", "hilbert", "--engine", "memory", "-q"]  # fmt: skip
-        run = [sys.executable, "-m", "shoal", *words]
-        turns = [(measured(copy), measured(run)) for _ in range(5 if millions < 5 else 1)]
-        theirs, (ours, _, peak) = min(t[0][0] for t in turns), min(t[1] for t in turns)
-        found = independent(folder / "m.csv")
-        assert found[:1] == (millions * MILLION,)
-        assert found[1] >= 10
-        table.add(millions, theirs, ours, ours / theirs, round(peak))
-        for stage, cpu, most in in_stages(words, as_installed()):
-            stages.setdefault(stage, []).extend((cpu, most))
-    table.show()
-    head = [word for n in sizes for word in (f"{n} million, CPU s", f"{n} million, peak MB")]
-    each = Table("scale", "In memory, stage by stage", ["stage", *head], ".2f")
-    for stage, numbers in stages.items():
-        each.add(stage, *(number or None for number in numbers))
-    each.show()
+    each = Table("scale", "In memory, stage by stage",
+                 ["million records", "stage", "CPU s", "peak MB"], ".2f")  # fmt: skip
+    source, out = make_files(folder, millions)["csv"], folder / "m.csv"
+    copy = [sys.executable, "-c", COPY, str(source), str(folder / "copy.csv")]
+    words = ["anonymize", str(source), "-o", str(out), "--qi", ",".join(CENSUS_QI), "--sensitive",
+             "occupation,salary", "-k", "10", "--method", "hilbert", "--engine", "memory",
+             "-q"]  # fmt: skip
+    run = [sys.executable, "-m", "shoal", *words]
+    turns = [(measured(copy), measured(run)) for _ in range(5 if millions < 5 else 1)]
+    theirs, (ours, _, peak) = min(t[0][0] for t in turns), min(t[1] for t in turns)
+    records, smallest, _ = independent(out)
+    assert (records, smallest >= 10) == (millions * MILLION, True)
+    table.add(millions, theirs, ours, ours / theirs, round(peak))
+    for stage, cpu, most in in_stages(words, as_installed()):
+        each.add(millions, stage, cpu, most or None)
+    for measured_now in (table, each):
+        measured_now.rows += [row for row in measured_now.known() if row[0] != millions]
+        measured_now.rows.sort(key=lambda row: row[0] or 0)  # stages stay in their order
+        measured_now.show()
 
 
 def little_memory(folder: Path) -> None:
@@ -235,6 +235,11 @@ def little_memory(folder: Path) -> None:
     table.show()
 
 
+def millions_asked() -> int:
+    """Of records, by ``--millions``: that length alone."""
+    return int(sys.argv[sys.argv.index("--millions") + 1])
+
+
 def main() -> None:
     warnings.simplefilter("ignore")
     millions = int(sys.argv[sys.argv.index("--rows") + 1]) if "--rows" in sys.argv else 10
@@ -247,7 +252,8 @@ def main() -> None:
         if not only or "bytes" in only:
             same_bytes(Path(folder))
         if not only or "memory" in only:
-            in_memory(Path(folder), (1, 10))
+            for length in (1, 10) if "--millions" not in sys.argv else (millions_asked(),):
+                in_memory(Path(folder), length)
         if not only or "little" in only:
             little_memory(Path(folder))
         if not only or "sort" in only:

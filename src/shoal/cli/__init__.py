@@ -54,7 +54,7 @@ COMMANDS = {
 
 USED = ("numpy", "numba", "pyarrow", "duckdb")
 """Packages whose versions decide what a run gives, or how fast."""
-GARBAGE = 50_000
+GARBAGE = 500_000
 """New objects after which Python looks for garbage: modules are many objects, and none of them
 is garbage (a fifth less CPU until the first record is read)."""
 
@@ -117,18 +117,28 @@ def cli() -> None:
     """
 
 
+UNUSED_BY_NUMBA = {
+    "scipy": "numba.np.arraymath",
+    "scipy.linalg": "numba.np.arraymath",
+    "cffi": "numba.core.typing.cffi_utils",
+}
+"""What modules of Numba look for, and kernels do without."""
+
+
 class _NothingUnused:
     """Hides from the command line what others would load for it in vain.
 
     Arrow imports pandas as soon as it sees a Python list, which costs a third of a second; the
     command line has no use for data frames, unless Spark asks for them. Numba imports SciPy's
-    linear algebra, to see whether it is there: a tenth of the start; no kernel of ours uses any.
+    linear algebra, to see whether it is there: a tenth of the start; no kernel of ours uses any,
+    nor functions of C by cffi.
     """
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:
         unused = name == "pandas" and "pyspark" not in sys.modules
-        if unused or (name == "scipy.linalg" and _loading("numba.np.arraymath")):
+        by_numba = UNUSED_BY_NUMBA.get(name)
+        if unused or (by_numba is not None and _loading(by_numba)):
             raise ModuleNotFoundError(f"the command line does without {name}", name=name)
 
 
