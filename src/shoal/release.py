@@ -22,6 +22,7 @@ from shoal.encoding.spreadsheet import disarmed_names
 from shoal.encoding.values import distinct_values
 from shoal.errors import OutputError, PolicyError, VerificationError
 from shoal.io.addresses import Address, Place, place_of
+from shoal.io.csv_text import BATCH_ROWS
 from shoal.io.databases import UnsureError, hash_as_stored, publish, second_table
 from shoal.io.frames import from_arrow
 from shoal.io.paths import (
@@ -32,7 +33,7 @@ from shoal.io.paths import (
     sensitive_path,
 )
 from shoal.io.together import all_or_none
-from shoal.io.write import BATCH_ROWS, decoded, write_table
+from shoal.io.write import decoded, write_table
 from shoal.metrics.disclosure import Disclosure
 from shoal.metrics.loss import Loss
 from shoal.metrics.outliers import Outliers

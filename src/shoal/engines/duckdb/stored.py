@@ -18,10 +18,11 @@ from shoal.engines.ranges.folder import Beside, part_name, write_folder
 from shoal.engines.ranges.tables import CLOSED, TableInFiles
 from shoal.errors import PolicyError, VerificationError
 from shoal.io.addresses import Address, Place, place_of
+from shoal.io.csv_text import BATCH_ROWS
 from shoal.io.databases import hash_as_stored
 from shoal.io.paths import is_folder
 from shoal.io.read import file_format, format_ending
-from shoal.io.write import BATCH_ROWS, decoded, sha256_of
+from shoal.io.write import decoded, sha256_of
 from shoal.release import Release
 from shoal.verification.result import Verification
 

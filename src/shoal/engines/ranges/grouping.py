@@ -154,7 +154,8 @@ def grouped_by_ranges(
         outcome = group_range(part, plan, course, table.n)
         (partition,) = set(outcome.recoding.partitions)
         own[:] = own[partition.order]  # in their place: nobody else asks for these
-        return rows.offsets[number] + partition.offsets
+        ends: NDArray[np.int64] = rows.offsets[number] + partition.offsets
+        return ends
 
     offsets = [rows.offsets[:1]]
     for part in flow(grouped, range(rows.groups)):
