@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shoal.encoding.classes import class_ids, first_of_each
-from shoal.encoding.rebuild import rebuilt, rebuilt_column
+from shoal.encoding.rebuild import narrowed, rebuilt, rebuilt_column
 from shoal.encoding.recode import RecodedColumn, released_columns
 from shoal.encoding.row_order import ranks_of_column, sorted_rows
 from shoal.encoding.spreadsheet import disarm
@@ -95,7 +95,8 @@ def _in_one_table(source: pa.Table, recoded: Sequence[RecodedColumn], policy: Po
     columns: dict[str, pa.Array] = {}
     for name in names:
         if name in by_name:
-            columns.update(released_columns([by_name[name]], policy.layout))
+            released = released_columns([by_name[name]], policy.layout)
+            columns.update({form: narrowed(array) for form, array in released.items()})
         else:
             columns[name] = kept.pop(name).take(place)
     if source.num_rows <= np.iinfo(np.int32).max:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from shoal.encoding.values import distinct_values
 from shoal.kernels.picking import narrow, picked
 
-__all__ = ["fingerprint_of", "rebuilt", "rebuilt_column"]
+__all__ = ["fingerprint_of", "narrowed", "rebuilt", "rebuilt_column"]
 
 
 def rebuilt(table: pa.Table) -> pa.Table:
@@ -50,6 +50,17 @@ def _with_used_values(column: pa.ChunkedArray) -> pa.DictionaryArray:
     absent = distinct.codes < 0 if distinct.has_missing else None
     indices = pa.array(picked(rank, distinct.codes), mask=absent)
     return pa.DictionaryArray.from_arrays(indices, distinct.values.take(pa.array(in_order)))
+
+
+def narrowed(column: pa.Array) -> pa.Array:
+    """The same column; where it is dictionary-encoded, in as few bytes a cell as its values need.
+
+    Of whole tables only: pieces of one column would come out in different types.
+    """
+    if not pa.types.is_dictionary(column.type):
+        return column
+    kind = pa.from_numpy_dtype(narrow(len(column.dictionary)))
+    return pa.DictionaryArray.from_arrays(column.indices.cast(kind), column.dictionary)
 
 
 def fingerprint_of(*tables: pa.Table | None) -> str:

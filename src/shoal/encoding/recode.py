@@ -18,7 +18,7 @@ from shoal.encoding.codebook import SET, Attribute
 from shoal.encoding.table import Codes, Domain, EncodedTable, Partition, Recoding, extents
 from shoal.hierarchy.rows import STAR
 from shoal.kernels.grouping import group_sets, set_ids
-from shoal.kernels.picking import narrow, picked
+from shoal.kernels.picking import picked
 from shoal.kernels.threads import on_threads
 
 __all__ = [
@@ -223,9 +223,8 @@ def released_columns(columns: Iterable[RecodedColumn], layout: str) -> dict[str,
 
 
 def _cells(column: RecodedColumn) -> pa.Array:
-    """The released texts, dictionary-encoded as narrow as can be; a missing value is a null."""
-    text_of_group = column.text_of_group.astype(narrow(len(column.texts)))
-    index = picked(text_of_group, column.groups)
+    """The released texts, dictionary-encoded; a missing value is a null."""
+    index = column.index
     mask = index == column.texts.index(None) if None in column.texts else None
     texts = pa.array(column.texts, pa.string())
     return pa.DictionaryArray.from_arrays(pa.array(index, mask=mask), texts)
