@@ -1,5 +1,5 @@
 """``python -m shoal``: the command line, where its script is not on the path."""
 
-from shoal.cli import run
+from shoal.cli import enter
 
-run()
+enter()

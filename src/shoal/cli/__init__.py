@@ -18,7 +18,7 @@ import click
 from shoal._version import __version__
 from shoal.cli.groups import NearestGroup
 
-__all__ = ["cli", "main", "run"]
+__all__ = ["cli", "enter", "main", "run"]
 
 COMMANDS = {
     "demo": ("shoal.cli.demo:demo", "See a release made and proven in a few seconds."),
@@ -148,9 +148,21 @@ def _loading(name: str) -> bool:
     return bool(getattr(spec, "_initializing", False))
 
 
+def enter() -> None:
+    """Entry point of the ``shoal`` command: with its end the process ends."""
+    from shoal.cli.interrupting import leave_tidily
+
+    try:
+        run()
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            leave_tidily(end.code or 0)
+        raise
+
+
 def run() -> None:
-    """Entry point of the ``shoal`` command."""
-    from shoal.cli.interrupting import INTERRUPTED, leave_at_once, leave_tidily, never_swallowed
+    """The command in a process that goes on when it has ended."""
+    from shoal.cli.interrupting import INTERRUPTED, leave_at_once, never_swallowed
 
     sys.meta_path.insert(0, _NothingUnused())
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", SLEEPY)
@@ -162,8 +174,6 @@ def run() -> None:
     except SystemExit as end:
         if end.code == INTERRUPTED:
             leave_at_once()
-        if end.code is None or isinstance(end.code, int):
-            leave_tidily(end.code or 0)
         raise
 
 

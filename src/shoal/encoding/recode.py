@@ -15,9 +15,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.encoding.codebook import SET, Attribute
-from shoal.encoding.table import Codes, Domain, EncodedTable, Partition, Recoding, extents
+from shoal.encoding.table import (
+    Codes,
+    Domain,
+    EncodedTable,
+    Partition,
+    Recoding,
+    extents,
+    member_codes,
+)
 from shoal.hierarchy.rows import STAR
-from shoal.kernels.grouping import group_sets, set_ids
+from shoal.kernels.grouping import set_ids
 from shoal.kernels.picking import picked
 from shoal.kernels.threads import on_threads
 
@@ -98,20 +106,10 @@ def _recode_column(
 ) -> RecodedColumn:
     low, high = extents(codes, partition, domain)
     if attribute.form == SET and domain is None:
-        texts, text_of_group = set_texts(attribute, *_sets(attribute, codes, partition))
+        texts, text_of_group = set_texts(attribute, *member_codes(codes, partition, attribute.size))
     else:
         texts, text_of_group = range_texts(attribute, low, high)
     return RecodedColumn(attribute, texts, text_of_group, low, high, groups)
-
-
-def _sets(
-    attribute: Attribute, codes: Codes, partition: Partition
-) -> tuple[NDArray[np.int64], Codes]:
-    """The codes of each group: those of group g are ``members[starts[g]:starts[g + 1]]``."""
-    starts = np.empty(partition.groups + 1, dtype=np.int64)
-    members = np.empty(len(partition.order), dtype=np.int32)
-    group_sets(codes, partition.order, partition.offsets, attribute.size, starts, members)
-    return starts, members
 
 
 def range_texts(column: Attribute, low: Codes, high: Codes) -> Texts:

@@ -20,9 +20,18 @@ from shoal.encoding.classes import class_ids
 from shoal.encoding.codebook import Attribute, Codebook, SensitiveAttribute, costs_of
 from shoal.encoding.sketch import Sketch
 from shoal.kernels.costs import Costs
-from shoal.kernels.grouping import group_extents, sort_by_id
+from shoal.kernels.grouping import group_extents, group_sets, sort_by_id
 
-__all__ = ["Codes", "Domain", "EncodedTable", "Partition", "Recoding", "extents"]
+__all__ = [
+    "Codes",
+    "Domain",
+    "EncodedTable",
+    "Partition",
+    "Recoding",
+    "extents",
+    "known_distinct",
+    "member_codes",
+]
 
 Codes = NDArray[np.int32]
 COUNTED = ("counts", "sketch")
@@ -189,6 +198,11 @@ class Partition:
         """
         return {}
 
+    @cached_property
+    def known_sets(self) -> dict[tuple[object, ...], tuple[Codes, NDArray[np.int64], Codes]]:
+        """The same of the different codes of each group: see `member_codes`."""
+        return {}
+
     @property
     def groups(self) -> int:
         return len(self.offsets) - 1
@@ -211,6 +225,10 @@ class Partition:
             (place, (codes, low[begin:end], high[begin:end]))
             for place, (codes, low, high) in self.known_extents.items()
         )
+        for place, (codes, starts, members) in self.known_sets.items():
+            own = starts[begin : end + 1]
+            inside = members[own[0] : own[-1]]
+            found.known_sets[place] = (codes, own - own[0], inside)
         return found
 
     def group_ids(self) -> NDArray[np.int64]:
@@ -287,14 +305,36 @@ def extents(
     codes: Codes, partition: Partition, domain: Domain | None = None
 ) -> tuple[Codes, Codes]:
     """First and last code that each group is published under, before any tree or star."""
-    place = (codes.__array_interface__["data"][0], codes.shape, codes.strides)
-    if place not in partition.known_extents:
+    place, known = _place(codes), partition.known_extents  # one dict: other threads may make it too
+    if place not in known:
         low = np.empty(partition.groups, dtype=np.int32)
         high = np.empty(partition.groups, dtype=np.int32)
         group_extents(codes, partition.order, partition.offsets, low, high)
-        partition.known_extents[place] = (codes, low, high)
-    _, low, high = partition.known_extents[place]
+        known[place] = (codes, low, high)
+    _, low, high = known[place]
     return (low, high) if domain is None else (domain.low[low], domain.high[high])
+
+
+def member_codes(codes: Codes, partition: Partition, size: int) -> tuple[NDArray[np.int64], Codes]:
+    """The different codes of each group: those of g are ``members[starts[g]:starts[g + 1]]``."""
+    place, known = _place(codes), partition.known_sets
+    if place not in known:
+        starts = np.empty(partition.groups + 1, dtype=np.int64)
+        members = np.empty(len(partition.order), dtype=np.int32)
+        group_sets(codes, partition.order, partition.offsets, size, starts, members)
+        known[place] = (codes, starts, members[: starts[-1]].copy())
+    return known[place][1:]
+
+
+def known_distinct(codes: Codes, partition: Partition) -> NDArray[np.int64] | None:
+    """How many different codes each group has, where that is known already."""
+    known = partition.known_sets.get(_place(codes))
+    return None if known is None else np.diff(known[1])
+
+
+def _place(codes: Codes) -> tuple[object, ...]:
+    """Where a column lies in memory."""
+    return (codes.__array_interface__["data"][0], codes.shape, codes.strides)
 
 
 def stacked(columns: Iterable[Codes], count: int, n: int) -> Codes:

@@ -16,8 +16,15 @@ from numpy.typing import NDArray
 from shoal.encoding.classes import class_ids
 from shoal.encoding.codebook import SET, Attribute
 from shoal.encoding.recode import STAR, distinct_ranges
-from shoal.encoding.table import Codes, Domain, EncodedTable, Partition, Recoding, extents
-from shoal.kernels.grouping import group_sets
+from shoal.encoding.table import (
+    Codes,
+    Domain,
+    EncodedTable,
+    Partition,
+    Recoding,
+    extents,
+    member_codes,
+)
 from shoal.kernels.metrics.cubes import Cover, count_runs, fill_runs
 from shoal.kernels.threads import on_threads
 
@@ -68,9 +75,7 @@ def cover_of(
 
 
 def _set_cover(size: int, codes: Codes, partition: Partition) -> Cover:
-    starts = np.empty(partition.groups + 1, dtype=np.int64)
-    members = np.empty(len(partition.order), dtype=np.int32)
-    group_sets(codes, partition.order, partition.offsets, size, starts, members)
+    starts, members = member_codes(codes, partition, size)
     runs = np.empty(partition.groups + 1, dtype=np.int64)
     count = count_runs(starts, members, runs)
     first, last = np.empty(count, dtype=np.int32), np.empty(count, dtype=np.int32)

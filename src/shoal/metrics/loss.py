@@ -15,7 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.encoding.codebook import SET
-from shoal.encoding.table import Domain, EncodedTable, Partition, Recoding, extents
+from shoal.encoding.table import (
+    Domain,
+    EncodedTable,
+    Partition,
+    Recoding,
+    extents,
+    known_distinct,
+)
 from shoal.kernels.costs import attribute_losses, range_losses
 from shoal.kernels.threads import ALONE, on_threads
 
@@ -136,7 +143,10 @@ def group_ncp(
     """NCP of one attribute in each group."""
     codes, floor = table.codes[attribute], table.qi[attribute].floor
     losses = np.empty(partition.groups, dtype=np.float64)
-    if domain is None and table.qi[attribute].form == SET:
+    distinct = known_distinct(codes, partition)
+    if domain is None and table.qi[attribute].form == SET and distinct is not None:
+        losses = np.where(distinct > 1, distinct / table.qi[attribute].size, 0.0)
+    elif domain is None and table.qi[attribute].form == SET:
         parts = (codes, partition.order, partition.offsets)
         attribute_losses(table.costs, attribute, *parts, losses)
     else:
