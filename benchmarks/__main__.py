@@ -19,7 +19,7 @@ PARTS = [
     *("compile", "first_use", "partition", "loss", "order", "best", "bounds", "suppression"),
     *("readers", "pooling", "querying", "sources", "training"),
     *("risks", "attacks", "replaying", "attacks_round", "minimality"),
-    *("clock", "end_to_end", "scale", "scale_rows", "series"),
+    *("clock", "end_to_end", "scale", "scale_rows", "series", "series_bound"),
 ]
 
 

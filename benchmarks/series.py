@@ -25,7 +25,7 @@ from shoal.io.write import decoded
 
 RESULTS = Path(__file__).parent / "results" / "series.json"
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "series.svg"
-SEED, CHURN, ID = 1, 0.1, "person"
+SEED, CHURN, ID, M = 1, 0.1, "person", 3
 SOME = 100_000
 """Persons at a time of the ACS stream: with those who come, all of ACS."""
 MANY = 300_000
@@ -77,17 +77,17 @@ def main() -> None:
     people = acs()
     if people is not None and "acs" in chosen:
         table, asked = people
-        asked = {**asked, "sensitive": "OccGroup", "m": 3}
-        found["streams"]["acs"] = _stream(churning(_kept(table, asked), SOME, 20), asked)
+        asked = {**asked, "sensitive": "OccGroup", "m": M}
+        found["streams"]["acs"] = _stream(churning(kept(table, asked), SOME, 20), asked)
     if (patients := diabetes()) is not None and "diabetes130" in chosen:
         table, asked = patients
-        asked = {**asked, "sensitive": "diag_1", "m": 3}
+        asked = {**asked, "sensitive": "diag_1", "m": M}
         found["streams"]["diabetes130"] = _stream(growing(table, 10), asked)
     if "large" in chosen:
         qi = ["age", "gender", "education", "marital", "race", "workclass", "country"]
-        asked = {"qi": qi, "sensitive": "occupation", "m": 3}
+        asked = {"qi": qi, "sensitive": "occupation", "m": M}
         people = shoal.datasets.census(MANY + int(CHURN * MANY))
-        found["large"] = _large(_kept(people, asked), asked)
+        found["large"] = _large(kept(people, asked), asked)
     for name, stream in found["streams"].items():
         ratio = np.mean([r["ratio"] for r in stream["releases"]])
         stream["ratio_mean"] = round(float(ratio), 3)
@@ -102,7 +102,7 @@ def main() -> None:
     _draw(found["streams"])
 
 
-def _kept(table: pa.Table, asked: dict[str, Any]) -> pa.Table:
+def kept(table: pa.Table, asked: dict[str, Any]) -> pa.Table:
     return table.select([*asked["qi"], asked["sensitive"]])
 
 
