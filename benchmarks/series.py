@@ -164,7 +164,7 @@ def _draw(streams: dict[str, Any]) -> None:
     )
     last = alt.Data(values=[max((v for v in values if v["stream"] == name),
                                 key=lambda v: v["release"]) for name in streams])  # fmt: skip
-    named = alt.Chart(last).mark_text(align="left", dx=6).encode(
+    named = alt.Chart(last).mark_text(align="right", dx=-4, dy=-10).encode(
         x="release:Q", y="ratio:Q", text="stream:N",
         color=alt.Color("stream:N", legend=None),
     )  # fmt: skip

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shoal.cli.output import notice, output_options, print_json, progress_bar
+from shoal.cli.output import output_options, progress_bar, tell_verdict
 from shoal.cli.places import TABLE
 from shoal.cli.settings import policy_from, split_names
 from shoal.model_settings import READINGS
@@ -68,11 +68,4 @@ def join_check(
             l_reading=l_reading,
             policy=policy,
         )
-    for name in result.unsure:
-        notice(f"{name}: its hierarchy or order is not at hand; the numbers are a guess", quiet)
-    if as_json:
-        print_json(result.to_dict())
-    elif not quiet:
-        click.echo(repr(result))
-    if not result.ok:
-        raise click.exceptions.Exit(1)
+    tell_verdict(result, quiet, as_json)

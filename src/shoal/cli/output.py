@@ -12,8 +12,10 @@ import click
 
 if TYPE_CHECKING:
     from shoal.io.addresses import Place
+    from shoal.joining import JoinCheck
     from shoal.progress import Report
     from shoal.release import Release
+    from shoal.series import SeriesCheck
 
 __all__ = [
     "check_new_file",
@@ -22,6 +24,7 @@ __all__ = [
     "print_json",
     "progress_bar",
     "screen_width",
+    "tell_verdict",
     "warnings_as_notices",
     "what_was_written",
 ]
@@ -114,3 +117,15 @@ def progress_bar(quiet: bool) -> Iterator[Report]:
 
     with watched(quiet) as report:
         yield report
+
+
+def tell_verdict(result: JoinCheck | SeriesCheck, quiet: bool, as_json: bool) -> None:
+    """Print what several releases give away together; exit code 1 if it is too much."""
+    for name in result.unsure:
+        notice(f"{name}: its hierarchy or order is not at hand; the numbers are a guess", quiet)
+    if as_json:
+        print_json(result.to_dict())
+    elif not quiet:
+        click.echo(repr(result))
+    if not result.ok:
+        raise click.exceptions.Exit(1)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from shoal.cli.output import notice, output_options, print_json, progress_bar
+from shoal.cli.output import output_options, progress_bar, tell_verdict
 from shoal.cli.places import TABLE
 
 if TYPE_CHECKING:
@@ -60,11 +60,4 @@ def series_check(
         result = check(
             releases, records=records, policy=policy_file, m=m, k=k, nobody_leaves=nobody_leaves
         )
-    for name in result.unsure:
-        notice(f"{name}: its hierarchy or order is not at hand; the numbers are a guess", quiet)
-    if as_json:
-        print_json(result.to_dict())
-    elif not quiet:
-        click.echo(repr(result))
-    if not result.ok:
-        raise click.exceptions.Exit(1)
+    tell_verdict(result, quiet, as_json)
