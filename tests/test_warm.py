@@ -272,8 +272,9 @@ def test_a_first_demo_waits_for_no_compiler(tmp_path, monkeypatch, said):
 
 @pytest.mark.parametrize(
     "kernel",
-    ["bsgi.exchange.incorporate", "metrics.disclosure.candidates", "sorting._pack_next"],
-)
+    ["bsgi.exchange.incorporate", "metrics.disclosure.candidates", "sorting._pack_next",
+     *wanted.INSIDE],
+)  # fmt: skip
 def test_what_longer_tables_want_is_known_ahead(kernel):
     """Records left over by groups of l, columns without a model, wide keys: not in every table."""
     assert kernel in {each.name for each in wanted.wanted(usual("best", True))}

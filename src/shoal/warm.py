@@ -157,11 +157,11 @@ def compile_missing(
 def compile_shared(names: Sequence[str], folder: str) -> None:
     """What one helper does: for each name in turn the dearest kernels first."""
     from shoal.kernels.compiling.sharing import Share, compile_once, shared
-    from shoal.kernels.compiling.wanted import listed, missing
+    from shoal.kernels.compiling.wanted import dearest_first, listed, missing
 
     with shared(Share(folder)) as share:
         for name in names or listed():
-            for each in sorted(missing(name), key=lambda each: -each.size):
+            for each in dearest_first(missing(name)):
                 compile_once(each, share)
 
 
@@ -188,10 +188,11 @@ def record() -> dict[str, int]:
 def used_by(settings: dict[str, Any], kind: str) -> list[Any]:
     """The kernels that releases of one kind use, by a process of its own."""
     script = RECORDED.replace("SETTINGS", repr(settings)).replace("KIND", repr(kind))
-    done = subprocess.run(
-        [sys.executable, "-c", script], check=True, stdout=subprocess.PIPE, text=True,
-        cwd=HOME, env=environment(),
-    )  # fmt: skip
+    with tempfile.TemporaryDirectory() as empty:  # kernels inside others are met there only
+        done = subprocess.run(
+            [sys.executable, "-c", script], check=True, stdout=subprocess.PIPE, text=True,
+            cwd=HOME, env=environment(NUMBA_CACHE_DIR=empty),
+        )  # fmt: skip
     rows: list[Any] = json.loads(done.stdout.splitlines()[-1])
     return rows
 

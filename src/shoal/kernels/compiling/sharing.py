@@ -3,7 +3,7 @@
 A process takes a kernel by making a file of its name in a folder of the run, and gives it
 back when it is kept. A run that comes to a kernel somebody else has taken does not compile it
 too: until it is there, it compiles others that it will want. Where the other one has ended
-without giving it back, the run does it itself. So nobody can be waited for in vain.
+without giving it back, the run does it itself. So nobody is waited for in vain.
 """
 
 import contextlib
@@ -59,10 +59,14 @@ class Run(Share):
         self.open_ends = sorted(open_ends, key=lambda each: -each.size)  # the last comes first
 
     def wait(self, name):
-        """Until a kernel that another has taken is there, or nobody is left who would make it."""
+        """Until a kernel that another has taken is there, or nobody is left who would make it.
+
+        Helpers wait for nobody, so that no two can wait for each other.
+        """
+        free = not WATCH.open  # in the midst of a kernel no other one is begun
         with WATCH.waited():
             while (self.folder / name).exists() and self._helped():
-                if not self._compile_another():
+                if not (free and self._compile_another()):
                     time.sleep(LOOK)
 
     def _helped(self):

@@ -24,7 +24,7 @@ from numba.core import compiler, config, types
 from numba.core.caching import _Cache
 from numba.core.serialize import dumps
 
-from shoal.kernels.compiling import lean, sharing, watching
+from shoal.kernels.compiling import lean, sharing
 from shoal.kernels.compiling.folders import own_folder
 from shoal.kernels.compiling.sources import HOME, digest_of
 
@@ -96,8 +96,7 @@ class Store(_Cache):
         found = self._kept(signature, context)
         if found is None and sharing.SHARES:
             share, name = sharing.SHARES[-1], self.own_file(signature, context)
-            # Nobody waits while compiling: two could wait for each other.
-            if not share.take(name) and not watching.WATCH.open:
+            if not share.take(name):
                 share.wait(name)
                 found = self._kept(signature, context)
         return found

@@ -19,6 +19,8 @@ from shoal.kernels.compiling.sources import PACKAGE
 from shoal.kernels.compiling.store import Store
 
 LIST = Path(__file__).with_name("wanted.json")
+INSIDE = frozenset({"rules.holds"})
+"""Kernels that Python calls, and many kernels too: once they are kept, those load them."""
 
 
 def as_text(kind):
@@ -123,6 +125,11 @@ def wanted(*names):
 def missing(*names):
     """Those of `wanted` that have to be compiled yet."""
     return [each for each in wanted(*names) if not each.is_there()]
+
+
+def dearest_first(kernels):
+    """In the order in which helpers compile: what others need, then what takes longest."""
+    return sorted(kernels, key=lambda each: (each.name not in INSIDE, -each.size))
 
 
 class Left:
