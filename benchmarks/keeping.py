@@ -17,9 +17,15 @@ Cell = str | int | float | None
 
 def keep(name: str, found: dict[str, Any]) -> None:
     """Put results into a file, in place of those of the same names."""
+    text = json.dumps({**kept(name), **found}, indent=1, ensure_ascii=False)
+    (RESULTS / f"{name}.json").write_text(text + "\n", "utf-8")
+
+
+def kept(name: str) -> dict[str, Any]:
+    """The results of a file, by their names."""
     path = RESULTS / f"{name}.json"
-    known = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    path.write_text(json.dumps({**known, **found}, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    found: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    return found
 
 
 def tables_in(text: str) -> dict[str, Any]:
