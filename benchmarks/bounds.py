@@ -56,7 +56,8 @@ class Gaps:
     ) -> None:
         """Release and bound of each effort, the bound begun where the release is."""
         for effort in _asked("effort", efforts):
-            _row_of(table.take(np.arange(FEW)), models, effort)
+            few = table.take(np.arange(FEW))
+            _row_of(few, models, "normal" if effort == "max" else effort)
             row = [*label, effort, *_row_of(table, models, effort)]
             print(" ".join(row), flush=True)
             self._keep(row)
