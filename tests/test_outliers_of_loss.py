@@ -107,6 +107,7 @@ def test_advice_fits_the_column():
     )
     assert advice(columns={"age": 1.0}).endswith("; age rounded, or in a coarser unit, keeps them")
     assert "counts as a loss of 1, fewer may be" in advice(few=0.03, without_few=0.01)
+    assert "would lose 0.19% and not 0.22%:" in advice(loss=0.0022, without_few=0.0019)
     assert advice(few=0.2).startswith("the loss is spread evenly")
 
 

@@ -28,6 +28,7 @@ NAMED = 2
 """Attributes that are named as those that take most."""
 NUMBERS = ("numeric", "date")
 ROUNDING = 1e-12
+MOST_DIGITS = 4
 DIGIT_BELOW = 0.1
 """Shares below it are told with one more digit."""
 
@@ -152,6 +153,7 @@ def what_to_do(found: Outliers, allow: Callable[[str], str]) -> str:
             f"or less detail in {name}, would"
         )
     least = math.ceil(1000 * found.few - 1e-9) / 1000  # as many are allowed, not one less
+    less, now = _apart(found.without_few, found.loss)
     pays = found.few + (1 - found.few) * found.without_few < found.loss
     counted = "" if pays else "; as each left out counts as a loss of 1, fewer may be"
     kept = (
@@ -161,9 +163,17 @@ def what_to_do(found: Outliers, allow: Callable[[str], str]) -> str:
     )
     return (
         f"without the dearest {_share(found.few)} of the records the others would lose "
-        f"{_share(found.without_few)} and not {_share(found.loss)}: {allow(f'{least:.1%}')} "
+        f"{less} and not {now}: {allow(f'{least:.1%}')} "
         f"allows that{counted}; {kept} keeps them"
     )
+
+
+def _apart(less: float, more: float) -> tuple[str, str]:
+    """Two losses with so many digits that one can see which is smaller."""
+    digits = 0 if less >= DIGIT_BELOW else 1
+    while digits < MOST_DIGITS and f"{less:.{digits}%}" == f"{more:.{digits}%}":
+        digits += 1
+    return f"{less:.{digits}%}", f"{more:.{digits}%}"
 
 
 def _share(share: float) -> str:

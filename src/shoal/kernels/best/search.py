@@ -1,8 +1,9 @@
 """Large-neighbourhood search: pool a few near groups, divide the pool anew, keep what is better.
 
-A step draws a group and some groups of its neighbours, and divides their
-records anew by cutting or by growing. The result replaces the old groups if it
-costs less, or with a small chance if it costs a little more (Metropolis).
+A step draws a group, one whose price is far above what its records owe (`methods.best.dues`),
+and some groups of its neighbours, and divides their records anew by cutting or by growing. The
+result replaces the old groups if it costs less, or with a small chance if it costs a little
+more (Metropolis).
 Groups belong to regions, and so do the numbers that are free; neither changes its
 region while calls are under way. A call works in one region only, so that two
 threads never meet: `regions_are_apart` checks it.
@@ -30,7 +31,9 @@ TRIES = 3
 HOPEFUL = 1.15
 """Grown groups up to so many times as dear as before are worth trades between them."""
 RIVALS = 4
-"""Where values count, the dearest of so many groups is pooled: half of them hold all loss."""
+"""Of so many groups the one with most to give is pooled: half of them hold all loss."""
+NO_SLACK = 1e-9
+"""Groups that cost no more than they owe, but for so small a part, are left alone."""
 
 
 class Groups(NamedTuple):
@@ -41,6 +44,8 @@ class Groups(NamedTuple):
     head: np.ndarray  # int64 (room,): first record, NONE if the number is free
     size: np.ndarray  # int64 (room,)
     price: np.ndarray  # float64 (room,): of the whole group, size times the box
+    due: np.ndarray  # float64 (n,): what a record costs in any group, at least, as far as is known
+    dues: np.ndarray  # float64 (room,): of all records of the group
     region: np.ndarray  # int64 (room,)
     free: np.ndarray  # int64 (regions, room): free numbers of each region
     frees: np.ndarray  # int64 (regions,): how many
@@ -94,8 +99,10 @@ def link_groups(prices, records, order, offsets, groups, box):
 def link_group(groups, g, members):
     """Make these records group g."""
     groups.head[g] = NONE
+    groups.dues[g] = 0.0
     for i in range(len(members) - 1, -1, -1):
         record = members[i]
+        groups.dues[g] += groups.due[record]
         groups.next[record] = groups.head[g]
         groups.head[g] = record
         groups.of[record] = g
@@ -119,20 +126,26 @@ def regions_are_apart(groups, regions):
 
 @kernel(**BORROWED, no_cpython_wrapper=True)
 def _draw_pool(
-    prices, records, groups, graph, random, region, width, least, shedding, rivals, pool
+    prices, records, groups, graph, random, region, width, least, shedding, pool
 ):  # fmt: skip
-    """A random group of the region and some near ones: their number and records."""
+    """A random group of the region and some near ones: their number and records.
+
+    The first is the one of some that has most to give: its price less its dues.
+    """
     room = len(pool.members)
     n = len(groups.of)
     asked = 0
     first = NONE
+    most = 0.0
     for _ in range(64):
         g = groups.of[below(random, n)]
         if groups.region[g] == region and groups.size[g] <= room:
-            if first == NONE or groups.price[g] > groups.price[first]:
+            slack = groups.price[g] - groups.dues[g]
+            if first == NONE or slack > most:
                 first = g
+                most = slack
             asked += 1
-            if asked >= rivals:
+            if asked >= RIVALS:
                 break
     if first == NONE:
         return 0, 0
@@ -218,24 +231,24 @@ def search_region(
     that are cut and regrown; the others are grown.
     """
     gained = 0.0
-    rivals = 1 if check.sizes_only else RIVALS
     least = max(np.int64(1), check.rules.smallest)
     for _ in range(steps):
         dice = fraction(random)
         regrows = cutting <= dice < cutting + regrowing
         chosen, filled = _draw_pool(
             prices, records, groups, graph, random, region, 2 + below(random, width - 1),
-            least, regrows, rivals, pool,
+            least, regrows, pool,
         )  # fmt: skip
         if chosen == 0 or (chosen == 1 and filled < 2 * least):
             continue
         if chosen == 1:
             dice = 0.0
             regrows = False
-        before = 0.0
+        before = dues = 0.0
         for c in range(chosen):
             before += groups.price[pool.groups[c]]
-        if before == 0.0:
+            dues += groups.dues[pool.groups[c]]
+        if before - dues <= NO_SLACK * before:
             continue
         members = pool.members[:filled]
         if dice < cutting or chosen == 1:

@@ -42,6 +42,7 @@ from shoal.kernels.pricing import new_box, prices_of
 from shoal.kernels.random import random_state
 from shoal.kernels.sorting import order_of_keys
 from shoal.kernels.threads import on_threads
+from shoal.methods.best.dues import dues_of, owe
 from shoal.methods.best.rounds import rounds_of
 from shoal.models import rules_for
 from shoal.models.base import Model
@@ -126,6 +127,7 @@ class Improver:
         self.rounds = 0
         self.steps = 0
         self.total = np.inf
+        self.due = np.zeros(table.n)
         self._graph: tuple[Graph, NDArray[np.float64]] | None = None
         self._orders: list[Ids] = []
 
@@ -206,6 +208,9 @@ class Improver:
         graph, distance = self._near_nobody()
         while len(self._orders) < orders and not (self._orders and limit.up):
             self._follow_a_curve(graph, distance)
+        if self.check.sizes_only:  # where values count, near records may be of no use
+            self.due[:] = dues_of(graph, distance, self.least)
+            owe(self.groups)
 
     def partition(self) -> Partition:
         """The groups as they are, and those of records that are not worked on."""
@@ -223,6 +228,8 @@ class Improver:
             head=np.full(room, NONE, dtype=np.int64),
             size=np.zeros(room, dtype=np.int64),
             price=np.zeros(room),
+            due=self.due,
+            dues=np.zeros(room),
             region=np.zeros(room, dtype=np.int64),
             free=np.zeros((REGIONS, room), dtype=np.int64),
             frees=np.zeros(REGIONS, dtype=np.int64),
