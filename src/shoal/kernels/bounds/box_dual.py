@@ -122,7 +122,7 @@ def _heaviest_group(
     nodes.most[0] = (y[anchor] + (size - 1) * max(heaviest, y[anchor]) - limit) / size
     nodes.used[:] = 0
     nodes.used[space.value[anchor]] = 1
-    spent = _narrow(prices, space, y, order, since, nodes, anchor, size, limit)
+    spent = _narrow(prices, space, y, order, since, near, nodes, anchor, size, limit)
     if spent < 0:
         return PROVEN, limit
     found = _gather(prices, space, y, order, since, near, nodes, anchor)
@@ -202,13 +202,14 @@ def _added(prices, nodes, level, a, code):
 
 
 @inner_borrowed
-def _narrow(prices, space, y, order, since, nodes, anchor, size, limit):
+def _narrow(prices, space, y, order, since, near, nodes, anchor, size, limit):
     """How dear a box worth a look is at most, from the heaviest candidates; what that took.
 
     They weigh only so much, so boxes as dear as that are out, so are candidates far away, and
     so on. -1: no group is worth a look.
     """
     looked = 0
+    marked = False
     while True:
         room = nodes.most[0] - nodes.price[0]
         weight, count, taken = y[anchor], 1, 0
@@ -217,6 +218,8 @@ def _narrow(prices, space, y, order, since, nodes, anchor, size, limit):
                 break
             q = order[i]
             looked += 1
+            if marked and not near.leaf[space.leaf_of[q]]:
+                continue
             value = space.value[q]
             copies = space.count[q] - (1 if q == anchor else 0)
             copies = min(copies, size - count, space.cap[value] - nodes.used[value])
@@ -237,6 +240,9 @@ def _narrow(prices, space, y, order, since, nodes, anchor, size, limit):
         nodes.most[0] = min(most, nodes.most[0])
         if not again:
             return looked
+        # what is too far away now will be so in all further turns
+        _mark_near(prices, space, near, nodes, nodes.most[0] - nodes.price[0])
+        marked = True
 
 
 @inner_borrowed
@@ -251,16 +257,22 @@ def _within(prices, nodes, codes, q, room):
 
 
 @inner_borrowed
-def _gather(prices, space, y, order, since, near, nodes, anchor):
-    """Candidates that a group worth a look may hold, heaviest first; -1: there is no room."""
-    d = len(prices.size)
-    room = nodes.most[0] - nodes.price[0]
+def _mark_near(prices, space, near, nodes, room):
+    """Mark the leaves of the tree that may hold records within the room around the anchor."""
     for g in range(len(space.block) - 1):
         far = _farther(prices, nodes, space.block_low[g], space.block_high[g], room)
         for b in range(space.block[g], space.block[g + 1]):
             near.leaf[b] = not far and not _farther(
                 prices, nodes, space.leaf_low[b], space.leaf_high[b], room
             )
+
+
+@inner_borrowed
+def _gather(prices, space, y, order, since, near, nodes, anchor):
+    """Candidates that a group worth a look may hold, heaviest first; -1: there is no room."""
+    d = len(prices.size)
+    room = nodes.most[0] - nodes.price[0]
+    _mark_near(prices, space, near, nodes, room)
     found = 0
     for i in range(since, len(order)):
         q = order[i]
