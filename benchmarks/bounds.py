@@ -10,14 +10,16 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.best import SHARED, TREES
+from benchmarks.best import DOCS, SHARED, TREES
 from benchmarks.data import acs, adult
 from benchmarks.keeping import keep, kept, written
+from benchmarks.papers.figures import Figure
 from shoal.bounds import lower_bound
 from shoal.encoding.encode import encode
 from shoal.encoding.table import EncodedTable
@@ -28,12 +30,20 @@ from shoal.models import FrequencyL, KAnonymity, Model
 from shoal.policy import Policy
 
 HEAD = ["effort", "loss of best", "no release below", "rung", "gap", "seconds of processor"]
+AXES = (
+    "seconds of processor: means of efforts instant, fast and normal",
+    "loss of the release / bound of the same effort",
+)
+ORDERED = "Adult, 8 QIs ordered: the gap by effort"
+TREED = "Adult with ARX's hierarchies: the gap by effort"
+LARGE = "ACS 2018, 7 QIs ordered: the gap by effort"
 FEW = 500
 """Records on which everything is compiled before it is timed."""
 
 
 def main() -> None:
     parts = {"ordered": ordered, "trees": adult_with_trees, "acs": large, "diverse": diverse}
+    parts["picture"] = picture
     for name in _asked("only", list(parts)):
         parts[name]()
 
@@ -109,20 +119,40 @@ def _by_k(title: str, data: pa.Table, settings: dict[str, Any], sizes: Sequence[
 def ordered() -> None:
     """By the dual over boxes."""
     if (found := adult()) is not None:
-        _by_k("Adult, 8 QIs ordered: the gap by effort", *found, ("5", "10", "50"))
+        _by_k(ORDERED, *found, ("5", "10", "50"))
 
 
 def adult_with_trees() -> None:
     """By the dual over cells."""
     if (found := adult()) is not None:
-        title = "Adult with ARX's hierarchies: the gap by effort"
-        _by_k(title, found[0], _with_trees(), ("5", "10", "50"))
+        _by_k(TREED, found[0], _with_trees(), ("5", "10", "50"))
 
 
 def large() -> None:
     """Ten times as many records, by the dual over boxes."""
     if (found := acs()) is not None:
-        _by_k("ACS 2018, 7 QIs ordered: the gap by effort", *found, ("10", "50"))
+        _by_k(LARGE, *found, ("10", "50"))
+
+
+def picture() -> None:
+    """The gap by effort, each at the mean time that its bounds take: docs/bounds.svg.
+
+    Rows of fewer efforts than most are left out: lines end where their names are.
+    """
+    shown = {"Adult": ORDERED, "Adult, trees": TREED, "ACS": LARGE}
+    gaps: dict[str, dict[str, float]] = {}
+    seconds: dict[str, list[float]] = {}
+    for name, title in shown.items():
+        table = kept("bounds").get(title, {"head": [], "rows": []})
+        for row in (dict(zip(table["head"], cells, strict=True)) for cells in table["rows"]):
+            gaps.setdefault(f"{name}, k = {row['k']}", {})[row["effort"]] = float(row["gap"])
+            seconds.setdefault(row["effort"], []).append(float(row["seconds of processor"]))
+    figure = Figure("bounds", "How far from the optimum at most, by the time for the bound", *AXES)
+    for label, found in gaps.items():
+        for effort, gap in found.items():
+            if set(found) >= {"instant", "fast", "normal"}:
+                figure.add(label, round(fmean(seconds[effort]), 1), gap)
+    figure.draw(DOCS)
 
 
 def _with_trees() -> dict[str, Any]:

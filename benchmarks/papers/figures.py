@@ -8,6 +8,9 @@ from typing import Any
 
 from benchmarks.keeping import keep
 
+NAMELESS = ("best", "bounds")
+"""Pictures of our own, which no paper numbers."""
+
 
 @dataclass
 class Figure:
@@ -40,7 +43,7 @@ class Figure:
         from shoal.report.charts.theme import save
 
         folder.mkdir(parents=True, exist_ok=True)
-        named = self.title if self.name == "best" else f"{self.name}: {self.title}"
+        named = self.title if self.name in NAMELESS else f"{self.name}: {self.title}"
         chart = lines(self.rows, self.x, self.y, named)
         save(chart, folder / f"{self.name.lower().replace(' ', '-')}.svg")
 
