@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels.costs import SET, range_loss
+from shoal.kernels.bounds.box_prices import box_price
 from shoal.kernels.jit import BORROWED, inner_borrowed, kernel
 
 PROVEN, OPEN, FOUND = 0, 1, 2
@@ -19,17 +19,6 @@ TINY = 1e-12
 """A node is not looked into for a group that is better by less."""
 AGAIN = 0.99
 """Records are looked through again where the dearest box worth a look is so much cheaper."""
-
-
-class BoxPrices(NamedTuple):
-    """What ranges of codes cost, weights included, and never more than any group in them."""
-
-    listed: np.ndarray  # bool (d,): in `table`, and in the rows of a node
-    start: np.ndarray  # int64 (d,): where the attribute begins in `table`
-    size: np.ndarray  # int64 (d,)
-    place: np.ndarray  # int64 (d,): where it begins in a row
-    table: np.ndarray  # float64: price of lo..hi at start + lo * size + hi
-    costs: tuple  # Costs
 
 
 class Near(NamedTuple):
@@ -62,36 +51,6 @@ class Nodes(NamedTuple):
     used: np.ndarray  # int64 (V,)
     group: np.ndarray  # int64 (size,): points of the best group found
     steps: np.ndarray  # int64 (1,)
-
-
-@inner_borrowed
-def box_price(prices, a, lo, hi):
-    """Price of the codes lo..hi of one attribute."""
-    if prices.listed[a]:
-        return prices.table[prices.start[a] + lo * prices.size[a] + hi]
-    costs = prices.costs
-    if costs.form[a] == SET:
-        return 0.0 if lo == hi else costs.weight[a] * 2.0 / costs.size[a]
-    return costs.weight[a] * range_loss(costs, a, lo, hi)
-
-
-@kernel
-def list_box_prices(prices, floor):
-    """Fill the table; `floor` is the loss of a code alone, laid out as ``costs.position``."""
-    costs = prices.costs
-    for a in range(len(prices.listed)):
-        if not prices.listed[a]:
-            continue
-        size = prices.size[a]
-        for lo in range(size):
-            for hi in range(lo, size):
-                if lo == hi:
-                    loss = floor[costs.start[a] + lo]
-                elif costs.form[a] == SET:
-                    loss = 2.0 / size
-                else:
-                    loss = range_loss(costs, a, lo, hi)
-                prices.table[prices.start[a] + lo * size + hi] = costs.weight[a] * loss
 
 
 @kernel(**BORROWED)
