@@ -23,11 +23,12 @@ from shoal.kernels.bounds.box_dual import (
     FOUND,
     OPEN,
     PROVEN,
+    BoxPrices,
     Near,
     Nodes,
     heaviest_groups,
+    list_box_prices,
 )
-from shoal.kernels.bounds.box_prices import BoxPrices, list_box_prices
 from shoal.kernels.costs import SET
 from shoal.kernels.pricing import LONGEST_LISTED
 from shoal.kernels.threads import on_threads

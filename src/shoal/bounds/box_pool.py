@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shoal.bounds.points import Points
+from shoal.kernels.bounds.box_dual import BoxPrices
 from shoal.kernels.bounds.box_pool import boxes_of_groups, heaviest_inside, pool_prices, project
-from shoal.kernels.bounds.box_prices import BoxPrices
 from shoal.kernels.threads import on_threads
 
 __all__ = ["BoxPool"]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shoal.kernels.bounds.box_prices import box_price
+from shoal.kernels.costs import SET, range_loss
 from shoal.kernels.jit import BORROWED, inner_borrowed, kernel
 
 PROVEN, OPEN, FOUND = 0, 1, 2
@@ -19,6 +19,17 @@ TINY = 1e-12
 """A node is not looked into for a group that is better by less."""
 AGAIN = 0.99
 """Records are looked through again where the dearest box worth a look is so much cheaper."""
+
+
+class BoxPrices(NamedTuple):
+    """What ranges of codes cost, weights included, and never more than any group in them."""
+
+    listed: np.ndarray  # bool (d,): in `table`, and in the rows of a node
+    start: np.ndarray  # int64 (d,): where the attribute begins in `table`
+    size: np.ndarray  # int64 (d,)
+    place: np.ndarray  # int64 (d,): where it begins in a row
+    table: np.ndarray  # float64: price of lo..hi at start + lo * size + hi
+    costs: tuple  # Costs
 
 
 class Near(NamedTuple):
@@ -51,6 +62,36 @@ class Nodes(NamedTuple):
     used: np.ndarray  # int64 (V,)
     group: np.ndarray  # int64 (size,): points of the best group found
     steps: np.ndarray  # int64 (1,)
+
+
+@inner_borrowed
+def box_price(prices, a, lo, hi):
+    """Price of the codes lo..hi of one attribute."""
+    if prices.listed[a]:
+        return prices.table[prices.start[a] + lo * prices.size[a] + hi]
+    costs = prices.costs
+    if costs.form[a] == SET:
+        return 0.0 if lo == hi else costs.weight[a] * 2.0 / costs.size[a]
+    return costs.weight[a] * range_loss(costs, a, lo, hi)
+
+
+@kernel
+def list_box_prices(prices, floor):
+    """Fill the table; `floor` is the loss of a code alone, laid out as ``costs.position``."""
+    costs = prices.costs
+    for a in range(len(prices.listed)):
+        if not prices.listed[a]:
+            continue
+        size = prices.size[a]
+        for lo in range(size):
+            for hi in range(lo, size):
+                if lo == hi:
+                    loss = floor[costs.start[a] + lo]
+                elif costs.form[a] == SET:
+                    loss = 2.0 / size
+                else:
+                    loss = range_loss(costs, a, lo, hi)
+                prices.table[prices.start[a] + lo * size + hi] = costs.weight[a] * loss
 
 
 @kernel(**BORROWED)
@@ -138,9 +179,9 @@ def _fill(prices, nodes, level, a):
         return
     low, high = nodes.low[level, a], nodes.high[level, a]
     inner_low, inner_high = nodes.inner_low[level, a], nodes.inner_high[level, a]
-    place, size = prices.place[a], prices.size[a]
+    place = prices.place[a]
     here = box_price(prices, a, inner_low, inner_high)
-    for code in range(size):
+    for code in range(prices.size[a]):
         if code < low or code > high:
             nodes.row[level, place + code] = np.inf
         else:
@@ -167,8 +208,7 @@ def _narrow(prices, space, y, order, since, near, nodes, anchor, size, limit):
     They weigh only so much, so boxes as dear as that are out, so are candidates far away, and
     so on. -1: no group is worth a look.
     """
-    looked = 0
-    marked = False
+    looked, marked = 0, False
     while True:
         room = nodes.most[0] - nodes.price[0]
         weight, count, taken = y[anchor], 1, 0
@@ -221,18 +261,16 @@ def _mark_near(prices, space, near, nodes, room):
     for g in range(len(space.block) - 1):
         far = _farther(prices, nodes, space.block_low[g], space.block_high[g], room)
         for b in range(space.block[g], space.block[g + 1]):
-            near.leaf[b] = not far and not _farther(
-                prices, nodes, space.leaf_low[b], space.leaf_high[b], room
-            )
+            low, high = space.leaf_low[b], space.leaf_high[b]
+            near.leaf[b] = not far and not _farther(prices, nodes, low, high, room)
 
 
 @inner_borrowed
 def _gather(prices, space, y, order, since, near, nodes, anchor):
     """Candidates that a group worth a look may hold, heaviest first; -1: there is no room."""
-    d = len(prices.size)
+    d, found = len(prices.size), 0
     room = nodes.most[0] - nodes.price[0]
     _mark_near(prices, space, near, nodes, room)
-    found = 0
     for i in range(since, len(order)):
         q = order[i]
         if not near.leaf[space.leaf_of[q]]:

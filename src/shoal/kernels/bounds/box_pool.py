@@ -4,7 +4,7 @@ A box holds too much if its `size` heaviest records weigh more than `size` times
 These are the constraints of the dual that are known so far; there are many more.
 """
 
-from shoal.kernels.bounds.box_prices import box_price
+from shoal.kernels.bounds.box_dual import box_price
 from shoal.kernels.jit import BORROWED, inner_borrowed, kernel
 
 PROJECTIONS = 20
