@@ -20,7 +20,8 @@ TALLEST = {1280: 1000, 390: 1100}
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+        folder = Path(name) / "survey"
+        folder.mkdir()
         write_table(_people(), folder / "people.csv")
         with running(folder, "people.csv") as studio:
             for width, dark in ((1280, False), (390, True)):

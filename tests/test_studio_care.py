@@ -444,8 +444,8 @@ def test_marks_that_cannot_be_seen_are_shown_by_number(client, folder, mark):
 
 def test_no_page_says_where_the_files_lie(client, folder):
     page = client.studio.page("data.html", problem=f"{folder}/x.csv: odd", **{
-        "tables": [], "uploads": [], "look": None, "hidden": set(), "shown": set(), "encoding": "",
-        "encodings": (), "reading": False, "folder": "", "uploaded": False, "look_version": "",
+        "tables": [], "uploads": [], "look": None, "hidden": set(), "shown": set(), "read_as": {},
+        "is_text": False, "reading": False, "folder": "", "uploaded": False, "look_version": "",
     })  # fmt: skip
     assert b"x.csv: odd" in page.body
     assert str(folder).encode() not in page.body

@@ -160,6 +160,29 @@ def test_another_encoding_mends_it(client, tmp_path):
     assert client.studio.session.policy.encoding == "iso8859-1"
 
 
+def test_marks_that_the_file_does_not_tell_are_given(client, tmp_path):
+    """One column of everything at first; then cells, and decimals behind a comma."""
+    rows = "".join(
+        f"{20 + i % 30}~{i % 7},{i % 10}25~{['flu', 'cold'][i % 2]}\n" for i in range(60)
+    )
+    (tmp_path / "marks.csv").write_text("age~pay~disease\n" + rows)
+    looked_at(client, "marks.csv")
+    marks = {"delimiter": "~", "decimal": ","}
+    client.post("/data/choose", data={"name": "marks.csv", **marks})
+    look = wait_for(lambda: client.get("/data/reading") and client.studio.session.look)
+    assert [column["name"] for column in look["columns"]] == ["age", "pay", "disease"]
+    assert [column["kind"] for column in look["columns"]][:2] == ["numeric", "numeric"]
+    page = client.get("/data").text
+    assert '<option value="~" selected>' in page
+    policy = client.studio.session.policy
+    assert (policy.delimiter, policy.decimal) == ("~", ",")
+    client.post("/columns", data={"role-0": "qi", "role-1": "qi", "role-2": "sensitive"})
+    assert "unique" in client.get("/columns/unique").text
+    client.post("/protection", data={"k": "3", "stay": "1"})
+    assert "Possible" in client.get("/protection/check").text
+    assert released(client).result["records"] == 60
+
+
 def test_a_role_changes_the_number_of_unique_people(client):
     look = ready(client)
     before = client.get("/columns/unique").text

@@ -167,8 +167,8 @@ def read_source(
             raise VerificationError(checked.mismatches[0])
     found = _record(record, path)
     original_path = _original(original, found, record)
-    before = None if original_path is None else read_table(original_path)
     private = _policy_of_record(found, path) if found is not None else asked
+    before = None if original_path is None else _as_read(original_path, found, private)
     if before is not None and not ((found or {}).get("input") or {}).get("sha256"):
         _check_original(path, before, private, len(table))
     if known is not None and private is not None and (found is not None or before is not None):
@@ -263,6 +263,13 @@ def _with_trees(known: Policy, private: Policy) -> Policy:
     """What is promised in public, with what only the custodian knows of the values."""
     names = ("kind", "order", "hierarchy", "missing", "base")
     return known.model_copy(update={name: getattr(private, name) for name in names})
+
+
+def _as_read(original: Path, record: Mapping[str, Any] | None, private: Policy | None) -> pa.Table:
+    """The original, with the encoding and the delimiter that the release was made with."""
+    told = (record or {}).get("policy") or {}
+    how = private or Policy.parse(**{n: told[n] for n in ("encoding", "delimiter") if n in told})
+    return read_table(original, encoding=how.encoding, delimiter=how.delimiter)
 
 
 def _policy_of_record(record: Mapping[str, Any], path: Path) -> Policy | None:

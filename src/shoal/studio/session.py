@@ -175,8 +175,8 @@ class Session:
             tree.unlink()
         taken = {"name": name, "uploaded": uploaded}
         missing = self.state.get("missing") if self.state.get("table") == taken else None
-        self.remember(table=taken, chosen=None, problem=None, encoding=None, refusal=None,
-                      bad_trees=None, missing=missing)  # fmt: skip
+        self.remember(table=taken, chosen=None, problem=None, encoding=None, delimiter=None,
+                      decimal=None, refusal=None, bad_trees=None, missing=missing)  # fmt: skip
         table = self.table
         assert table is not None
         return table

@@ -52,7 +52,7 @@ async def unique(request: Request) -> Response:
     try:
         found = await studio.desk.ask(
             "unique", path=str(table), missing=list(policy.missing), encoding=policy.encoding,
-            qi=list(policy.qi), person=policy.person,
+            delimiter=policy.delimiter, qi=list(policy.qi), person=policy.person,
         )  # fmt: skip
     except ShoalError as error:
         return studio.page("columns-unique.html", found=None, problem=str(error), rows=[])

@@ -21,7 +21,12 @@ from shoal.studio.texts import text
 __all__ = ["choose", "data", "ensure_look", "reading", "show", "upload"]
 
 PART = 1 << 20
-ENCODINGS = ("utf-8", "latin-1", "cp1252", "utf-16")
+READ_AS = {
+    "encoding": ("latin-1", "cp1252", "utf-16"),
+    "delimiter": (",", ";", "tab", "|", "~"),
+    "decimal": (",", "."),
+}
+"""What a CSV file may not tell of itself, or tell wrongly; nothing is chosen for it at first."""
 
 
 async def data(request: Request) -> Response:
@@ -46,10 +51,11 @@ def _told(studio: Studio) -> dict[str, Any]:
     return {
         "tables": session.tables(), "uploads": session.uploads(), "look": look,
         "hidden": hidden, "shown": session.shown, "problem": state.get("problem", ""),
-        "encoding": state.get("encoding", "utf-8"), "encodings": ENCODINGS,
+        "read_as": {name: (marks, state.get(name)) for name, marks in READ_AS.items()},
         "reading": studio.looking is not None, "folder": session.start.name,
         "uploaded": bool((state.get("table") or {}).get("uploaded")),
         "look_version": session.look_version,
+        "is_text": session.table is not None and ".csv" in session.table.name.lower(),
     }  # fmt: skip
 
 
@@ -64,7 +70,7 @@ async def reading(request: Request) -> Response:
 
 
 async def choose(request: Request) -> Response:
-    """Take a table, or read the same one in another encoding."""
+    """Take a table, or read the same one in another way."""
     studio = studio_of(request)
     form = await form_of(request)
     uploaded = form.one("uploaded") == "yes"
@@ -72,8 +78,9 @@ async def choose(request: Request) -> Response:
         studio.session.choose(form.one("name"), uploaded)
     except ShoalError as error:
         return studio.page("data.html", 422, **{**_told(studio), "problem": str(error)})
-    encoding = form.one("encoding")
-    studio.session.remember(encoding=encoding if encoding in ENCODINGS else None)
+    given = {name: form.one(name) for name in READ_AS}
+    known = {name: mark if mark in READ_AS[name] else None for name, mark in given.items()}
+    studio.session.remember(**known)
     studio.jobs.cancel_others()
     _stop_looking(studio)
     ensure_look(studio)
@@ -101,9 +108,10 @@ async def _look(studio: Studio) -> None:
     try:
         table = session.table
         assert table is not None
-        encoding = session.state.get("encoding", "utf-8")
+        marks = {name: session.state.get(name) for name in READ_AS}
+        marks["encoding"] = marks["encoding"] or "utf-8"
         missing = session.state.get("missing", [""])
-        found = await studio.desk.ask("look", path=str(table), missing=missing, encoding=encoding)
+        found = await studio.desk.ask("look", path=str(table), missing=missing, **marks)
         if not session.policy_file.exists():
             write_text(session.policy_file, found["policy"])
         session.look = found

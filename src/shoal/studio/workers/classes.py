@@ -29,7 +29,7 @@ def _read(path: str, qi: tuple[str, ...], sensitive: tuple[str, ...], changed: f
     first = np.full(count, -1, dtype=np.int64)
     first[ids[::-1]] = np.arange(len(ids))[::-1]
     labels = table.select(list(names)).take(pa.array(first))
-    cells = [["" if v is None else str(v) for v in labels.column(n).to_pylist()] for n in names]
+    cells = [[None if v is None else str(v) for v in labels.column(n).to_pylist()] for n in names]
     kept = [name for name in sensitive if name in table.column_names]
     secrets = {name: distinct_values(table.column(name)) for name in kept}
     order = np.argsort(ids, kind="stable")
@@ -49,7 +49,7 @@ def browse(
     found = [
         place
         for place, row in enumerate(labels)
-        if all(any(word in cell.lower() for cell in row) for word in words)
+        if all(any(word in (cell or "").lower() for cell in row) for word in words)
     ]
     found.sort(key=lambda place: int(sizes[place]) if smallest else -int(sizes[place]))
     pages = max(1, -(-len(found) // PAGE))
@@ -67,4 +67,4 @@ def _most(distinct: Any, members: Any) -> list[list[Any]]:
     codes, counts = np.unique(distinct.codes[members], return_counts=True)
     texts = distinct.texts()
     order = np.argsort(-counts, kind="stable")[:MOST_SHOWN]
-    return [[texts[codes[i]] if codes[i] >= 0 else "", int(counts[i])] for i in order]
+    return [[texts[codes[i]] if codes[i] >= 0 else None, int(counts[i])] for i in order]

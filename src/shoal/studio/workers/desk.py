@@ -51,14 +51,17 @@ class Desk:
         self.distincts: dict[str, Distinct] = {}
         self.counts: dict[tuple[Any, ...], dict[str, int]] = {}
 
-    def _open(self, path: str, missing: list[str], encoding: str) -> pa.Table:
-        asked = (path, tuple(missing), encoding, stamp_of(path))  # the file may be another one
+    def _open(
+        self, path: str, missing: list[str], encoding: str, delimiter: str | None = None
+    ) -> pa.Table:
+        # The file may be another one.
+        asked = (path, tuple(missing), encoding, delimiter, stamp_of(path))
         if self.table is None or self.read_as != asked:
             self.table = None
             self.distincts.clear()
             self.counts.clear()
             check_unpacked(Path(path))
-            self.table, _ = to_arrow(Path(path), tuple(missing), encoding)
+            self.table, _ = to_arrow(Path(path), tuple(missing), encoding, delimiter)
             self.read_as = asked
         return self.table
 
@@ -71,10 +74,14 @@ class Desk:
 
     # Questions
 
-    def look(self, path: str, missing: list[str], encoding: str) -> dict[str, Any]:
+    def look(
+        self, path: str, missing: list[str], encoding: str, delimiter: str | None = None,
+        decimal: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
         """What is in the table, the proposed policy, and a few rows."""
-        table = self._open(path, missing, encoding)
-        found = inspect(table, tuple(missing), encoding=encoding)
+        marks = {"encoding": encoding, "delimiter": delimiter, "decimal": decimal}
+        table = self._open(path, missing, encoding, delimiter)
+        found = inspect(table, tuple(missing), **marks)
         shown = table.slice(0, ROWS)
         rows = [[_short(cell) for cell in shown.column(n).to_pylist()] for n in table.column_names]
         return {
@@ -86,10 +93,11 @@ class Desk:
         }
 
     def unique(
-        self, path: str, missing: list[str], encoding: str, qi: list[str], person: str | None
-    ) -> dict[str, Any]:
+        self, path: str, missing: list[str], encoding: str, qi: list[str], person: str | None,
+        delimiter: str | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
         """How many are alone, now, and if each column were (or were not) known."""
-        table = self._open(path, missing, encoding)
+        table = self._open(path, missing, encoding, delimiter)
         now = self._alone(qi, person)
         others = [n for n in table.column_names if n != person]
         change = {
@@ -126,7 +134,7 @@ class Desk:
     def limits(self, path: str, policy: str) -> dict[str, Any]:
         """What is possible, and what speaks against the policy as it is."""
         asked = Policy.load(policy)
-        table = self._open(path, list(asked.missing), asked.encoding)
+        table = self._open(path, list(asked.missing), asked.encoding, asked.delimiter)
         bare = asked.model_copy(update={
             "k": 2, "l": None, "t": None, "alpha": None, "beta": None, "delta": None, "e": None,
             "c": None, "threshold": None, "max_loss": None, "l_reading": "frequency",
@@ -148,7 +156,7 @@ class Desk:
     def values(self, path: str, policy: str, column: str) -> dict[str, Any]:
         """Values of a quasi-identifier with their counts, the most frequent first."""
         asked = Policy.load(policy)
-        self._open(path, list(asked.missing), asked.encoding)
+        self._open(path, list(asked.missing), asked.encoding, asked.delimiter)
         _only_qi(asked, column)
         distinct = self._distinct(column)
         counts = np.bincount(distinct.codes[distinct.codes >= 0], minlength=len(distinct.values))
@@ -166,7 +174,7 @@ class Desk:
         At most so many of each are handed on; `count` and `lacking` say how many there are.
         """
         asked = Policy.load(policy)
-        self._open(path, list(asked.missing), asked.encoding)
+        self._open(path, list(asked.missing), asked.encoding, asked.delimiter)
         _only_qi(asked, column)
         texts = self._distinct(column).texts()
         missing: list[str] = []
@@ -193,7 +201,7 @@ class Desk:
     ) -> dict[str, Any]:
         """Write the suggested tree of a column to a file."""
         asked = Policy.load(policy)
-        table = self._open(path, list(asked.missing), asked.encoding)
+        table = self._open(path, list(asked.missing), asked.encoding, asked.delimiter)
         _only_qi(asked, column)
         bare = asked.model_copy(update={"hierarchy": {}, "coarsen": {}})
         found = suggest(table, column, levels=levels, policy=bare)
