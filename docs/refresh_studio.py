@@ -79,15 +79,15 @@ def walk(studio, width: int, dark: bool) -> None:
             page.click("button.main")
             page.wait_for_selector(".run.running, .run.done")
         page.wait_for_function(
-            "() => document.querySelectorAll('.run.done').length == 2", timeout=90_000
+            "() => document.querySelectorAll('.run.done').length == 2", timeout=300_000
         )
         page.click("button:has-text('Measure half')")
-        page.wait_for_selector("polyline.line", timeout=90_000)
+        page.wait_for_selector("polyline.line", timeout=300_000)
         page.click(".run >> nth=0 >> button:has-text('Choose')")
         page.wait_for_selector("#classes table")
         take("explore")
         onward()
-        page.wait_for_selector(".report section", timeout=90_000)
+        page.wait_for_selector(".report section", timeout=300_000)
         take("risk")
         onward()
         page.wait_for_selector("#command")

@@ -235,3 +235,15 @@ class TestRiskAndAttack:
         asked = ("attack", "run", "p.csv", "--policy", "q.toml", "--attacks", "linking")
         assert run(*asked).code == 2
         assert "knows all" in run(*asked, *self.MARKS).out
+
+
+def test_a_custodians_report_reads_the_original_as_the_release_was_made(here):
+    lines = Path(written("in.csv", "~")).read_text("utf-8").replace("nurse", "infirmière")
+    Path("in.csv").write_bytes(lines.encode("cp1252"))
+    done = run("anonymize", "in.csv", "-o", "out.csv", *ASKED, "--method", "hilbert",
+               "--delimiter", "~", "--decimal", ",", "--encoding", "cp1252")  # fmt: skip
+    assert done.code == 0, done.err
+    told = run("report", "out.csv", "--record", "out.csv.record.json", "--format", "md", "-o", "-")
+    assert told.code == 0, told.err
+    public = run("report", "out.csv", "--format", "md", "-o", "-")
+    assert len(told.out) > len(public.out)  # it has what only the original tells

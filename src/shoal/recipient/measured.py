@@ -65,7 +65,8 @@ class Measured:
     def _summed(self, of_piece: Floats) -> Floats:
         cells, ways = self.possible.shape
         at = self.cell.astype(np.int64) * ways + self.signature
-        return np.bincount(at, of_piece, cells * ways).reshape(cells, ways)
+        found = np.bincount(at, of_piece, cells * ways).astype(np.float64, copy=False)
+        return found.reshape(cells, ways)
 
 
 def present(name: str) -> Expression:
