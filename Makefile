@@ -54,7 +54,8 @@ smoke: $(VENV)/.installed-dev
 # Random tables and damaged files, each for SECONDS; a failing case says how to replay it.
 SECONDS ?= 600
 fuzz: $(VENV)/.installed-dev
-	SHOAL_FUZZ_SECONDS=$(SECONDS) $(BIN)/pytest -s tests/test_fuzz_tables.py tests/test_fuzz_files.py
+	SHOAL_FUZZ_SECONDS=$(SECONDS) $(BIN)/pytest -s tests/test_fuzz_tables.py tests/test_fuzz_files.py \
+	  tests/test_fuzz_ways.py
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
