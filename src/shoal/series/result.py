@@ -1,4 +1,4 @@
-"""What a series gives away: to whoever has the releases, and exactly, by the records."""
+"""What a series gives away: to whoever has the releases, and by the private records."""
 
 from __future__ import annotations
 
