@@ -40,7 +40,8 @@ def series_check(
     releases
         Two or more, in their order; manifests beside them say what they are of.
     records
-        The chain of private records, the last of it or all: then everybody's true history is looked at.
+        The chain of private records, the last of it or all: then everybody's true history is
+        looked at.
     policy
         Hierarchies and orders, which manifests do not have; columns, where there is no manifest.
     m, k
