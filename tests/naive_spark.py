@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
+from shoal.engines.duckdb.publishing import people_in
 from shoal.verification.check import check_release
 
 Rows = list[tuple[str, int, bytes]]
@@ -139,14 +140,15 @@ def batch_of(rows: Rows) -> pa.RecordBatch:
 class WrittenParts:
     """Written files, read and checked in memory in place of Spark SQL."""
 
-    def __init__(self, session, files, names, schema, policy, qi) -> None:
+    def __init__(self, session, files, names, schema, policy, qi, people=()) -> None:
         self.values: dict[str, Any] = {}
         whole = [pa.parquet.read_table(file) for file in files]
         self.table, self.policy = pa.concat_tables(whole), policy
+        self.person = people_in(people) if people else None
 
     def check(self, qi, models, records):
         assert self.table.num_rows == records
-        return check_release(self.table, qi, models, self.policy)
+        return check_release(self.table, qi, models, self.policy, person=self.person)
 
     def exposed(self, qi, sample, records):
         return []

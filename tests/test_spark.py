@@ -22,7 +22,7 @@ import pytest
 from benchmarks.spark_cluster import Cluster, environment, missing, settings, short_lived
 
 import shoal
-from engine_tables import ROLES, TOWNS, crowded, people
+from engine_tables import ROLES, TOWNS, crowded, patients, people
 from shoal.engines.duckdb import spill
 from shoal.engines.spark import working
 from shoal.errors import HierarchyError, InputError, OutputError, PolicyError
@@ -97,6 +97,11 @@ CASES = [
     ("parquet", 1, {"method": "hilbert", "k": 5}),
     ("csv", 2, {"method": "hilbert", "k": 4, "l": 3}),
     ("csv.gz", 3, {"method": "best", "k": 5, "effort": "instant", "bound": False}),
+    ("parquet", 2, {"method": "hilbert", "k": 4, "l": 2, "identifier": [], "person": "name"}),
+    pytest.param(
+        "csv", 2, {"method": "hilbert", "k": 4, "t": 0.5, "identifier": [], "person": "name"},
+        marks=HEAVY,
+    ),
     pytest.param("parquet", 3, {"method": "bsgi", "l": 4}, marks=HEAVY),
     pytest.param(
         "parquet", 2,
@@ -108,13 +113,14 @@ CASES = [
 
 @pytest.mark.parametrize(("ending", "partitions", "asked"), CASES, ids=str)
 def test_spark_gives_the_bytes_of_memory(spark, ending, partitions, asked, short_ranges, tmp_path):
-    table = people(700, seed=partitions)
+    make = patients if "person" in asked else people
+    table = make(700, seed=partitions)
     expected = by_memory(table, tmp_path / f"m.{ending}", **asked)
     order = np.random.default_rng(partitions).permutation(table.num_rows)
     frame = as_frame(spark, table.take(pa.array(order)), partitions)
     assert by_spark(frame, tmp_path / f"s.{ending}", **asked) == expected
     duckdb = shoal.anonymize(
-        table, out=tmp_path / f"d.{ending}", seed=5, engine="duckdb", **ROLES, **asked
+        table, out=tmp_path / f"d.{ending}", seed=5, engine="duckdb", **{**ROLES, **asked}
     )
     duckdb.close()
     assert sha256(tmp_path / f"d.{ending}") == expected
@@ -125,7 +131,8 @@ def test_spark_gives_the_bytes_of_memory(spark, ending, partitions, asked, short
     assert claims[0] == claims[1]
     record = json.loads((tmp_path / f"s.{ending}.record.json").read_text())
     assert record["method"]["ranges"] > (0 if "t" in asked else 2)
-    assert shoal.verify(tmp_path / f"s.{ending}").ok
+    secret = tmp_path / f"s.{ending}.record.json" if "person" in asked else None
+    assert shoal.verify(tmp_path / f"s.{ending}", record=secret).ok
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 

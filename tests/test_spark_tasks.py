@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import naive_spark
 import shoal
-from engine_tables import ROLES, crowded, people
+from engine_tables import ROLES, crowded, patients, people
 from shoal.engines.ranges import folder as folder_of_parts
 from shoal.engines.spark import engine, frames, profiling, publishing, stored
 from shoal.errors import OutputError, PolicyError
@@ -42,6 +42,7 @@ ASKED = [
     {"method": "best", "k": 5, "effort": "instant", "bound": False},
     {"method": "hilbert", "k": 3, "t": 0.4},
     {"method": "hilbert", "l": 3, "layout": "bounds", "csv_safe": True},
+    {"method": "hilbert", "k": 4, "l": 2, "identifier": ["note"], "person": "name"},
 ]
 
 
@@ -58,13 +59,15 @@ def small(monkeypatch):
 @given(data=st.data())
 def test_partitions_order_and_packets_change_nothing(data, small, tmp_path_factory):
     folder = tmp_path_factory.mktemp("same")
-    table = people(data.draw(st.integers(60, 500)), data.draw(st.integers(0, 99)))
     asked = data.draw(st.sampled_from(ASKED))
+    make = patients if "person" in asked else people
+    table = make(data.draw(st.integers(100, 500)), data.draw(st.integers(0, 99)))
     expected = released(table, folder / "m.parquet", engine="memory", **asked)
     session = naive_spark.Session(data.draw(st.integers(0, 999)))
     frame = naive_spark.DataFrame.of(session, table, data.draw(st.integers(1, 5)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(profiling, "PACKET", data.draw(st.sampled_from([1, 30, 10**6])))
+        patch.setattr(engine, "PART", data.draw(st.sampled_from([50, 10**6])))
         patch.setattr(folder_of_parts, "PART", data.draw(st.sampled_from([40, 200, 10**6])))
         found = released(frame, folder / "s.parquet", engine="spark", **asked)
     assert found == expected
@@ -89,6 +92,26 @@ def test_ranges_lend_the_same_records(method, partitions, small, tmp_path):
     assert release.before == twin.before
     assert release.risk_before == twin.risk_before
     assert release.loss == twin.loss
+
+
+@pytest.mark.parametrize("partitions", [1, 4])
+def test_persons_stay_whole(partitions, small, tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "PART", 100)
+    monkeypatch.setattr(folder_of_parts, "PART", 200)
+    table = patients()
+    asked = {"method": "hilbert", "k": 4, "identifier": ["note"], "person": "name"}
+    expected = released(table, tmp_path / "m.parquet", engine="memory", **asked)
+    frame = naive_spark.DataFrame.of(naive_spark.Session(partitions), table, partitions)
+    release = shoal.anonymize(
+        frame, out=tmp_path / "s.parquet", engine="spark", seed=5, **{**NAMELESS, **asked}
+    )
+    release.close()
+    assert hashlib.sha256((tmp_path / "s.parquet").read_bytes()).hexdigest() == expected
+    assert release.record["method"]["ranges"] > 2
+    twin = shoal.anonymize(table, engine="memory", seed=5, **{**NAMELESS, **asked})
+    assert release.risk_before == twin.risk_before
+    assert release.loss == twin.loss
+    assert shoal.verify(tmp_path / "s.parquet", record=tmp_path / "s.parquet.record.json").ok
 
 
 def test_columns_may_be_called_anything(small, tmp_path):

@@ -40,7 +40,9 @@ from shoal.policy import Policy
 from shoal.verification.check import check_classes, weaker
 from shoal.verification.result import Verification
 
-__all__ = ["Column", "Written", "connection", "part_checked", "table_of"]
+__all__ = [
+    "PERSONS", "Column", "Written", "connection", "part_checked", "table_of", "twins_of",
+]  # fmt: skip
 
 CLASSES = 1 << 16
 """Classes that are looked at together."""
@@ -172,11 +174,7 @@ class Written:
         column = self.place[name]
         query = f"SELECT DISTINCT CAST({column} AS VARCHAR) AS t FROM {self.relation} ORDER BY t"
         texts = table_of(self.con.sql(query)).column("t").to_pylist()
-        first: dict[str, str | None] = {}
-        for text in texts:
-            first.setdefault(UNKNOWN if text is None else fold(text), text)
-        read_as = {text: first[UNKNOWN if text is None else fold(text)] for text in texts}
-        return {text: other for text, other in read_as.items() if text != other}
+        return twins_of(texts)
 
     def _people_known(self) -> int | None:
         """Records whose person is known."""
@@ -281,6 +279,15 @@ class Written:
 
     def _listed(self, names: Sequence[str]) -> str:
         return ", ".join(self.place[name] for name in names)
+
+
+def twins_of(texts: Sequence[str | None]) -> dict[str | None, str | None]:
+    """Texts that a reader takes for another one of them, and for which."""
+    first: dict[str, str | None] = {}
+    for text in texts:
+        first.setdefault(UNKNOWN if text is None else fold(text), text)
+    read_as = {text: first[UNKNOWN if text is None else fold(text)] for text in texts}
+    return {text: other for text, other in read_as.items() if text != other}
 
 
 def part_checked(

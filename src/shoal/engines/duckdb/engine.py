@@ -388,7 +388,7 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
             room=self.room,
             line=files.line,
             people=draft.people,
-            persons=None if draft.people is None else people_in(draft.people),
+            persons=None if draft.people is None else people_in([draft.people]),
         )  # fmt: skip
 
 

@@ -292,10 +292,10 @@ class People:
         self.writer.close()
 
 
-def people_in(path: Path) -> NDArray[np.int32]:
-    """Whose each record is."""
-    people = pa.parquet.read_table(path).column(0).combine_chunks()
-    return np.asarray(people, dtype=np.int32)
+def people_in(files: Sequence[Path]) -> NDArray[np.int32]:
+    """Whose each record is, of all parts together."""
+    found = [pa.parquet.read_table(file).column(0).combine_chunks() for file in files]
+    return np.concatenate([np.asarray(people, dtype=np.int32) for people in found])
 
 
 class Layout:

@@ -102,6 +102,12 @@ class BucketCounts:
         """What models count, of each bucket."""
         return self.sizes if self.persons is None else self.persons
 
+    @property
+    def all(self) -> list[NDArray[np.int64]]:
+        """All that is counted."""
+        persons = [] if self.persons is None else [self.persons]
+        return [self.sizes, *persons, *self.columns]
+
     def add(
         self, bucket: NDArray[np.uint16], sensitive_codes: Codes, person: Codes | None = None
     ) -> None:

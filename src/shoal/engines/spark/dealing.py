@@ -20,7 +20,7 @@ from shoal.engines.duckdb.staging import Coded, Explained
 from shoal.engines.ranges.cutting import Borders, BucketCounts
 from shoal.engines.ranges.grouping import Ranges
 from shoal.engines.spark.packets import Row, by_number, dealt, facts, packed, told, unpacked
-from shoal.engines.spark.profiling import Merged
+from shoal.engines.spark.persons import batches_of, buckets_of
 from shoal.engines.spark.working import OnRows
 
 __all__ = [
@@ -30,25 +30,10 @@ __all__ = [
     "SettleLoans",
     "Sketched",
     "counts_of",
-    "numbered",
     "sketch_of",
 ]  # fmt: skip
 
 Counts = NDArray[np.int64]
-
-
-def numbered(table: pa.Table, values: dict[str, Any]) -> pa.RecordBatch:
-    """The records of a packet as numbers of their values; plain columns as they are."""
-    arrays = {}
-    for name in table.column_names:
-        known = values.get(name)
-        if isinstance(known, Merged):
-            arrays[name] = pa.array(known.numbers_of(table.column(name)).astype(np.uint32))
-        else:
-            column = table.column(name).combine_chunks()
-            chunked = isinstance(column, pa.ChunkedArray)
-            arrays[name] = pa.concat_arrays(column.chunks) if chunked else column
-    return pa.RecordBatch.from_pydict(arrays)
 
 
 class Sketched(OnRows):
@@ -102,17 +87,16 @@ def sketch_of(rows: Iterable[Row]) -> Sketch | None:
 class CountBuckets(OnRows):
     """How many records, of which sensitive values, lie in each bucket along the curve."""
 
-    def __init__(self, table: Coded, borders: Borders, models: Any) -> None:
-        self.table, self.borders, self.models = table, borders, models
+    def __init__(self, table: Coded, borders: Borders, models: Any, seed: int) -> None:
+        self.table, self.borders, self.models, self.seed = table, borders, models, seed
 
     def rows(self, rows: Iterable[Row]) -> Iterator[Row]:
         counts = BucketCounts(self.borders.buckets, self.table.book, self.models)
-        for row in rows:
-            batch = numbered(unpacked(row.packet), self.table.stage.values)
-            bucket = self.borders.of(self.table.codes(batch))
-            counts.add(bucket, self.table.sensitive_codes(batch))
+        for batch in batches_of(rows, self.table):
+            _, home, person = buckets_of(self.table, self.borders, batch, self.seed)
+            counts.add(home, self.table.sensitive_codes(batch), person)
         if counts.sizes.any():
-            yield Row("counts", 0, facts([_sparse(a) for a in (counts.sizes, *counts.columns)]))
+            yield Row("counts", 0, facts([_sparse(a) for a in counts.all]))
 
 
 def _sparse(counts: Counts) -> tuple[Counts, Counts]:
@@ -143,9 +127,7 @@ def counts_of(rows: Iterable[Row], borders: Borders, table: Coded, models: Any) 
     """The counts of all tasks."""
     counts = BucketCounts(borders.buckets, table.book, models)
     for row in rows:
-        for whole, (there, found) in zip(
-            (counts.sizes, *counts.columns), told(row.packet), strict=True
-        ):
+        for whole, (there, found) in zip(counts.all, told(row.packet), strict=True):
             whole.reshape(-1)[there] += found
     return counts
 
@@ -153,22 +135,23 @@ def counts_of(rows: Iterable[Row], borders: Borders, table: Coded, models: Any) 
 class DealOut(OnRows):
     """Records to their ranges, as codes; those that somebody must choose among, to their cell."""
 
-    def __init__(self, table: Coded, ranges: Ranges | None) -> None:
-        self.table, self.ranges = table, ranges
+    def __init__(self, table: Coded, ranges: Ranges | None, seed: int) -> None:
+        self.table, self.ranges, self.seed = table, ranges, seed
 
     def rows(self, rows: Iterable[Row]) -> Iterator[Row]:
         form = DealtForm(self.table)
-        for row in rows:
-            batch = numbered(unpacked(row.packet), self.table.stage.values)
+        for batch in batches_of(rows, self.table):
             if self.ranges is None:
                 yield Row("records", 0, packed(form.batch(batch)))
                 continue
-            bucket = self.ranges.borders.of(self.table.codes(batch))
-            home = self.ranges.of_bucket[bucket]
-            if self.ranges.lent is None:
-                yield from dealt("records", form.batch(batch), home)
+            bucket, home, person = buckets_of(self.table, self.ranges.borders, batch, self.seed)
+            lies = self.ranges.of_bucket[bucket]
+            if person is not None:
+                yield from _moved(form, batch, lies, self.ranges.of_bucket[home])
+            elif self.ranges.lent is None:
+                yield from dealt("records", form.batch(batch), lies)
             else:
-                yield from self._lending(batch, bucket, home, form)
+                yield from self._lending(batch, bucket, lies, form)
 
     def _lending(
         self, batch: pa.RecordBatch, bucket: NDArray[np.uint16], home: Counts, form: DealtForm

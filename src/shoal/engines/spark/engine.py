@@ -22,11 +22,13 @@ from shoal.encoding.sketch import Sketch
 from shoal.engines.base import Decision, Engine, Measured
 from shoal.engines.duckdb.engine import notations_of, refusal_of
 from shoal.engines.duckdb.exposing import Sample
+from shoal.engines.duckdb.publishing import people_in
 from shoal.engines.duckdb.spill import Spill
 from shoal.engines.duckdb.staging import Coded, Explained, explained
 from shoal.engines.memory.budget import best_l
 from shoal.engines.ranges.cutting import Borders, course_of
 from shoal.engines.ranges.grouping import Ranges, facts_of
+from shoal.engines.ranges.persons import PART
 from shoal.engines.ranges.tables import TableInFiles
 from shoal.engines.ranges.which import range_size
 from shoal.engines.spark.check import WrittenParts
@@ -52,12 +54,14 @@ from shoal.engines.spark.frames import (
 )
 from shoal.engines.spark.grouping import GroupRanges, RangeFacts
 from shoal.engines.spark.packets import told as told_by
+from shoal.engines.spark.persons import ByPerson, CountPersons, persons_of
 from shoal.engines.spark.profiling import MergeProfiles
 from shoal.engines.spark.publishing import (
     Order,
     PlaceRecords,
     RankClasses,
     WriteParts,
+    people_name,
 )
 from shoal.engines.spark.reading import Source, packets_of, stage_of
 from shoal.engines.spark.session import check_installed, session_of
@@ -99,8 +103,6 @@ class SparkEngine(Engine[Source, Coded, Grouped, Draft]):
         policy = plan.policy
         if policy.memory is not None:
             return "memory is a matter of its executors (spark.executor.memory); leave out memory"
-        if policy.person is not None:
-            return "persons are counted by memory and DuckDB only; choose engine = duckdb"
         if policy.weight_column is not None:
             return "weights are totalled over all records; leave them out, or drop the column"
         return refusal_of(plan, target)
@@ -179,7 +181,8 @@ class SparkEngine(Engine[Source, Coded, Grouped, Draft]):
     def settle(self, source: Source, policy: Policy) -> tuple[Source, Policy]:
         """Ask about the columns, then read all records once."""
         complete, rest = settled(source.names, policy), left_over(source.names, policy)
-        left_out = {*complete.identifier, *(rest if policy.rest == "drop" else ())}
+        dropped = rest if policy.rest == "drop" else ()
+        left_out = {*complete.identifier, *dropped, complete.person}
         published = [name for name in source.names if name not in left_out]
         if not complete.qi:
             raise PolicyError("qi: expected at least one quasi-identifier; got none")
@@ -191,7 +194,7 @@ class SparkEngine(Engine[Source, Coded, Grouped, Draft]):
         profiles = [told_by(row.packet) for row in collected(found)]
         if not profiles:
             raise InputError("the table is empty: it has a header and no records")
-        stage = stage_of(source, profiles, published, plain)
+        stage = stage_of(source, profiles, published, plain, complete.person)
         self.report("read", stage.records, stage.records)
         complete = complete.override(notation=notations_of(stage, complete))
         return source._replace(rest=rest, staged=staged, stage=stage), complete
@@ -212,7 +215,19 @@ class SparkEngine(Engine[Source, Coded, Grouped, Draft]):
         sketch = None
         if sketched or worth_arranging(found.qi, stage.records):
             sketch = self._sketch(found, policy)
-        return found.coded(stage, policy, sketch, 1)
+        table = found.coded(stage, policy, sketch, 1)
+        self.records = only(self.source.staged, "records")
+        if stage.person is None:
+            return table
+        return self._by_person(table)
+
+    def _by_person(self, table: Coded) -> Coded:
+        """The table with persons counted; records lie by whose they are from now on."""
+        light, parts = _light(table), table.records // PART + 1
+        dealt = mapped(self.records, ByPerson(light, parts))
+        self.records = self._kept(each_to(dealt, parts))
+        found = collected(mapped(self.records, CountPersons(light)))
+        return table.counting_persons(persons_of(found, table))
 
     def _sketch(self, found: Explained, policy: Policy) -> Sketch | None:
         assert self.source.stage is not None
@@ -241,11 +256,11 @@ class SparkEngine(Engine[Source, Coded, Grouped, Draft]):
     def partition(self, table: Coded, decision: Decision) -> Grouped:
         """Deal the records out to ranges; group and recode each."""
         plan, light = decision.plan, _light(table)
-        records = only(self.source.staged, "records")
-        ranges = self._ranges(table, plan, records)
+        ranges = self._ranges(table, plan, self.records)
         parts = 1 if ranges is None else len(ranges.sizes)
-        dealt = mapped(records, DealOut(light, ranges))
-        lends = ranges is not None and ranges.lent is not None
+        dealt = mapped(self.records, DealOut(light, ranges, plan.seed))
+        persons = table.stage.person is not None
+        moves = ranges is not None and (persons or ranges.lent is not None)
         if ranges is not None and ranges.lent is not None:
             dealt = self._kept(dealt)
             cells = each_to(only(dealt, "cell"), len(ranges.lent.cells))
@@ -253,7 +268,7 @@ class SparkEngine(Engine[Source, Coded, Grouped, Draft]):
             dealt = only(dealt, "records", "away").unionByName(settled_)
         course = None if ranges is None else ranges.course
         self.report("partition", 0, table.records)
-        task = GroupRanges(light, plan, course, lends)
+        task = GroupRanges(light, plan, course, moves)
         grouped = self._kept(mapped(each_to(dealt, parts), task))
         known = [told_by(row.packet) for row in collected(only(grouped, "facts"))]
         found: list[RangeFacts] = known
@@ -261,9 +276,13 @@ class SparkEngine(Engine[Source, Coded, Grouped, Draft]):
         if ranges is not None:
             facts, proof = facts_of(ranges, plan, list(plan.policy.qi)), ""
         self.report("partition", table.records, table.records)
+        first_persons, counted = dict[int, int](), 0
+        for one in sorted(found, key=lambda f: f.number):
+            first_persons[one.number] = counted
+            counted += one.persons
         return Grouped(
             grouped, parts, reduce(add, (f.loss for f in found)),
-            reduce(add, (f.before for f in found)), facts, proof,
+            reduce(add, (f.before for f in found)), facts, proof, first_persons,
         )  # fmt: skip
 
     def _ranges(self, table: Coded, plan: Plan, records: Any) -> Ranges | None:
@@ -277,7 +296,7 @@ class SparkEngine(Engine[Source, Coded, Grouped, Draft]):
         values = sum(column.size for column in book.sensitive)
         borders = Borders(course, table.sketch, table.records, size, values)
         self.report("ranges", 0, 2 * table.records)
-        counted = mapped(records, CountBuckets(_light(table), borders, plan.models))
+        counted = mapped(records, CountBuckets(_light(table), borders, plan.models, plan.seed))
         counts = counts_of(
             collected(self._merged(counted, MergeCounts())), borders, table, plan.models
         )
@@ -296,7 +315,9 @@ class SparkEngine(Engine[Source, Coded, Grouped, Draft]):
         order: Order = told_by(row.packet)
         count = len(order.first_ranks)
         of_ranges = only(groups.frame, "grouped").unionByName(only(ranked, "ranks"))
-        placed = mapped(each_to(of_ranges, groups.ranges), PlaceRecords(order))
+        placed = mapped(
+            each_to(of_ranges, groups.ranges), PlaceRecords(order, groups.first_persons)
+        )
         whole = placed.unionByName(only(ranked, "published"))
         self.report("write", 0, table.records)
         target = self.target if isinstance(self.target, Path) else None
@@ -321,7 +342,9 @@ class SparkEngine(Engine[Source, Coded, Grouped, Draft]):
         sample = Sample(table.records)
         sample.parts = [part.sample for part in parts if part.sample is not None]
         self.report("write", table.records, table.records)
-        return Draft(parts, files, digests, fingerprint, qi, names, sample, groups)
+        persons = table.stage.person is not None
+        people = tuple(folder / people_name(part.number) for part in parts) if persons else ()
+        return Draft(parts, files, digests, fingerprint, qi, names, sample, groups, people)
 
     @told
     def verify(self, draft: Draft, plan: Plan) -> Verification:
@@ -330,7 +353,9 @@ class SparkEngine(Engine[Source, Coded, Grouped, Draft]):
         assert self.source.stage is not None
         policy, records = plan.policy, self.source.stage.records
         schema = draft.parts[0].schema
-        written = WrittenParts(self.session, draft.files, draft.names, schema, policy, draft.qi)
+        written = WrittenParts(
+            self.session, draft.files, draft.names, schema, policy, draft.qi, draft.people
+        )
         found = written.check(draft.qi, plan.models, records)
         self.exposed = tuple(written.exposed(draft.qi, draft.sample, records))
         self.unprotected = tuple(written.unprotected(records))
@@ -385,7 +410,7 @@ class SparkEngine(Engine[Source, Coded, Grouped, Draft]):
             exposed_in_input=decision.exposed,
             cautions=decision.cautions,
             not_worked_out=(
-                *(["disclosure"] if policy.sensitive else []),
+                *(["disclosure"] if policy.sensitive and policy.person is None else []),
                 *(["bound"] if plan.proves else []),
             ),
             risk_before={
@@ -402,6 +427,8 @@ class SparkEngine(Engine[Source, Coded, Grouped, Draft]):
             parts=draft.parts,
             files=draft.files,
             digests=draft.digests,
+            people=draft.people,
+            persons=people_in(draft.people) if draft.people else None,
             cluster=self.cluster,
         )  # fmt: skip
 

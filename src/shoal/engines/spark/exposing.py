@@ -18,9 +18,9 @@ from shoal.encoding.sketch import row_hashes
 from shoal.engines.duckdb.exposing import Counting, key_of
 from shoal.engines.duckdb.staging import Coded
 from shoal.engines.spark.check import asked_of
-from shoal.engines.spark.dealing import numbered
 from shoal.engines.spark.frames import Frame, collected, mapped
 from shoal.engines.spark.packets import Row, facts, packed, rows_of, told, unpacked
+from shoal.engines.spark.profiling import as_numbers
 from shoal.engines.spark.working import OnRows, in_our_words
 from shoal.methods.sparseness import how_few_repeat, least_class
 from shoal.plan import Plan
@@ -41,7 +41,7 @@ class Keys:
         return ", ".join(f"c{number} {kind}" for number, kind in enumerate(kinds))
 
     def of(self, packet: bytes) -> pa.RecordBatch:
-        batch = numbered(unpacked(packet), self.table.stage.values)
+        batch = as_numbers(unpacked(packet), self.table.stage.values)
         codes = [*self.table.codes(batch), *self.table.sensitive_codes(batch)]
         columns = [_text(batch.column(name), self.table) for name in self.plain]
         columns += [pa.array(row.astype(np.int32)) for row in codes]

@@ -28,13 +28,16 @@ class RangeFacts(NamedTuple):
     before: Before
     facts: dict[str, Any]
     proof: str
+    number: int
+    persons: int
+    """How many there are, where they are declared: nobody is in two ranges."""
 
 
 class GroupRanges(OnRows):
     """Group and recode ranges, one after the other."""
 
-    def __init__(self, table: Coded, plan: Plan, course: Course | None, lends: bool) -> None:
-        self.table, self.plan, self.lends = table, plan, lends
+    def __init__(self, table: Coded, plan: Plan, course: Course | None, moves: bool) -> None:
+        self.table, self.plan, self.moves = table, plan, moves
         self.course = course
         """None: the range is the whole table."""
 
@@ -47,13 +50,13 @@ class GroupRanges(OnRows):
             if not found["records"]:  # all of them were lent, which leaves no range
                 continue
             away = pa.concat_tables(found["away"]) if found["away"] else None
-            part = Part.of(pa.concat_tables(found["records"]), away, self.lends)
+            part = Part.of(pa.concat_tables(found["records"]), away, self.moves)
             found.clear()
             yield from self._range(number, part)
 
     def _range(self, number: int, part: Part) -> Iterator[Row]:
         plan = self.plan
-        encoded = self.table.table(part.codes, part.rest)
+        encoded = self.table.table(part.codes, part.rest, part.words)
         if self.course is None:
             outcome = grouped_whole(encoded, plan)
         else:
@@ -62,10 +65,15 @@ class GroupRanges(OnRows):
         if part.at_home is not None:
             stood_out = Before.of(self.table.alone(part.at_home), plan.policy.k or 2)
         made = published_range(encoded, outcome, part.rest, plan.policy, stood_out)
-        told = RangeFacts(made.loss, made.before, dict(outcome.facts), outcome.proof)
+        persons = 0 if made.person is None else int(made.person.max()) + 1
+        told = RangeFacts(
+            made.loss, made.before, dict(outcome.facts), outcome.proof, number, persons
+        )
         yield Row("facts", number, facts(told))
         yield Row("classes", number, facts((made.columns, made.sizes)))
         records = pa.table({"class": made.class_of.astype(smallest_type(len(made.sizes)))})
+        if made.person is not None:
+            records = records.append_column("person", pa.array(made.person))
         for name in made.rest.column_names:
             records = records.append_column(f"={name}", made.rest.column(name))
         yield Row("grouped", number, packed(records.combine_chunks()))

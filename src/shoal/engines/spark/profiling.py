@@ -15,8 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet
 from numpy.typing import NDArray
 
+from shoal.encoding.marks import words_of_persons
 from shoal.encoding.values import Values
 from shoal.engines.duckdb.profile import Growing, Profiled, keys_of
+from shoal.engines.ranges.persons import staged_words
 from shoal.engines.spark.packets import Row, facts, packed, told
 from shoal.engines.spark.working import OnBatches, OnRows
 from shoal.errors import InputError
@@ -25,8 +27,8 @@ from shoal.io.frames import normalised
 from shoal.io.read import file_format
 
 __all__ = [
-    "FilesIn", "FrameIn", "MergeProfiles", "Merged", "Profile", "ReadFrom", "merged_profiles",
-    "shares_of",
+    "FilesIn", "FrameIn", "MergeProfiles", "Merged", "Profile", "ReadFrom", "Wanted", "as_numbers",
+    "merged_profiles", "shares_of",
 ]  # fmt: skip
 
 PACKET = 1 << 18
@@ -57,12 +59,26 @@ class Share(NamedTuple):
     """Row groups of a Parquet file; None: all of the file."""
 
 
+class Wanted(NamedTuple):
+    """The columns that are read."""
+
+    coded: tuple[str, ...]
+    plain: tuple[str, ...]
+    person: str | None
+    missing: tuple[str, ...]
+    """What names nobody."""
+
+    @property
+    def names(self) -> list[str]:
+        return [*self.coded, *self.plain, *([self.person] if self.person else [])]
+
+
 class _Packing:
     """Records into packets, with a profile of them."""
 
-    def __init__(self, coded: Sequence[str], plain: Sequence[str]) -> None:
-        self.plain = tuple(plain)
-        self.values = {name: Growing(name) for name in coded}
+    def __init__(self, wanted: Wanted) -> None:
+        self.wanted, self.plain = wanted, wanted.plain
+        self.values = {name: Growing(name) for name in wanted.coded}
         self.types: dict[str, pa.DataType] = {}
         self.records = 0
         self.held: list[pa.Table] = []
@@ -93,6 +109,9 @@ class _Packing:
             if known != column.type:
                 raise InputError(f"column {name!r} is of another type in an earlier file")
             columns[name] = column
+        if (person := self.wanted.person) is not None:
+            words = words_of_persons(table.column(person), self.wanted.missing)
+            columns[person] = staged_words(words)
         self.records += table.num_rows
         return Row("records", 0, packed(pa.table(columns)))
 
@@ -114,14 +133,14 @@ class _Packing:
 class FrameIn(OnBatches):
     """Records of somebody's data frame, whose columns are called by their places."""
 
-    def __init__(self, names: Sequence[str], coded: Sequence[str], plain: Sequence[str]) -> None:
-        self.names, self.coded, self.plain = tuple(names), tuple(coded), tuple(plain)
+    def __init__(self, wanted: Wanted) -> None:
+        self.wanted = wanted
 
     def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
-        packing = _Packing(self.coded, self.plain)
+        packing = _Packing(self.wanted)
         for batch in batches:
             if batch.num_rows:
-                table = pa.Table.from_batches([batch]).rename_columns(list(self.names))
+                table = pa.Table.from_batches([batch]).rename_columns(self.wanted.names)
                 yield from packing.add(table, 0)
         if packing.waiting:
             yield packing.flush(0)
@@ -140,11 +159,11 @@ class ReadFrom(NamedTuple):
 class FilesIn(OnRows):
     """Records of files, which Shoal reads as it reads them elsewhere."""
 
-    def __init__(self, how: ReadFrom, coded: Sequence[str], plain: Sequence[str]) -> None:
-        self.how, self.coded, self.plain = how, tuple(coded), tuple(plain)
+    def __init__(self, how: ReadFrom, wanted: Wanted) -> None:
+        self.how, self.wanted = how, wanted
 
     def rows(self, rows: Iterable[Row]) -> Iterator[Row]:
-        packing = _Packing(self.coded, self.plain)
+        packing = _Packing(self.wanted)
         for row in rows:
             share: Share = told(row.packet)
             done = share.before
@@ -156,7 +175,7 @@ class FilesIn(OnRows):
         yield from packing.profile()
 
     def _read(self, share: Share) -> Iterator[pa.Table]:
-        names = [*self.coded, *self.plain]
+        names = self.wanted.names
         if share.groups is not None:
             for batch in parquet_batches(Path(share.file), names, share.groups):
                 yield normalised(pa.Table.from_batches([batch]).select(names))
@@ -283,3 +302,17 @@ class MergeProfiles(OnRows):
         profiles = [told(row.packet) for row in rows]
         if profiles:
             yield Row("profile", 0, facts(merged_profiles(profiles)[0]))
+
+
+def as_numbers(table: pa.Table, values: dict[str, Any]) -> pa.RecordBatch:
+    """The records of a packet as numbers of their values; plain columns as they are."""
+    arrays = {}
+    for name in table.column_names:
+        known = values.get(name)
+        if isinstance(known, Merged):
+            arrays[name] = pa.array(known.numbers_of(table.column(name)).astype(np.uint32))
+        else:
+            column = table.column(name).combine_chunks()
+            chunked = isinstance(column, pa.ChunkedArray)
+            arrays[name] = pa.concat_arrays(column.chunks) if chunked else column
+    return pa.RecordBatch.from_pydict(arrays)

@@ -30,6 +30,7 @@ from shoal.io.write import Writer, sha256_of
 
 __all__ = [
     "JoinParts", "Order", "PlaceRecords", "PutParts", "RankClasses", "WriteParts", "Written",
+    "people_name",
 ]  # fmt: skip
 
 
@@ -67,11 +68,13 @@ class RankClasses(OnRows):
 class PlaceRecords(OnRows):
     """Records of ranges to the parts of the release."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: Order, first_persons: dict[int, int]) -> None:
         self.first_ranks = order.first_ranks
+        self.first_persons = first_persons
+        """The number of the first person of each range, where persons are declared."""
 
     def rows(self, rows: Iterable[Row]) -> Iterator[Row]:
-        for _, own in by_number(rows):
+        for number, own in by_number(rows):
             (ranks,) = (unpacked(row.packet) for row in own if row.kind == "ranks")
             rank = np.asarray(ranks.column("rank").combine_chunks())
             for row in own:
@@ -81,6 +84,10 @@ class PlaceRecords(OnRows):
                 of_record = rank[np.asarray(table.column("class").combine_chunks())]
                 part = np.searchsorted(self.first_ranks, of_record, side="right") - 1
                 within = (of_record - self.first_ranks[part]).astype(np.uint32)
+                if "person" in table.column_names:
+                    person = np.asarray(table.column("person").combine_chunks())
+                    first = np.int32(self.first_persons[number])
+                    table = table.set_column(1, "person", pa.array(person + first))
                 (batch,) = table.set_column(0, "class", pa.array(within)).to_batches()
                 yield from dealt("placed", batch, part)
 
@@ -97,6 +104,11 @@ class Written(NamedTuple):
     schema: pa.Schema
     sample: pa.Table | None
     """Every so many of its records, under the names that the policy knows."""
+
+
+def people_name(number: int) -> str:
+    """The file that says whose each record of a part is; it is never published."""
+    return f"people-{number:05d}.parquet"
 
 
 class WriteParts(OnRows):
@@ -121,7 +133,10 @@ class WriteParts(OnRows):
             own.clear()
             records = pa.concat_tables(tables).combine_chunks()
             layout = Layout(self.table, published)
-            released, _ = layout.table(records.to_batches())
+            released, persons = layout.table(records.to_batches())
+            if persons is not None:
+                beside = pa.table({"person": persons})
+                _whole(self.folder, people_name(number), [beside], None)
             name = part_name(number, self.ending)
             digest, longest = _whole(self.folder, name, [released], self.delimiter)
             sample = None

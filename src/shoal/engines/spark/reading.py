@@ -16,6 +16,7 @@ from shoal.engines.spark.profiling import (
     FrameIn,
     Profile,
     ReadFrom,
+    Wanted,
     merged_profiles,
     shares_of,
 )
@@ -41,19 +42,20 @@ def packets_of(
     session: Any, source: Source, coded: Sequence[str], plain: Sequence[str], policy: Policy
 ) -> Any:
     """The records in packets, with profiles of them."""
+    wanted = Wanted(tuple(coded), tuple(plain), policy.person, policy.missing)
     if source.frame is not None:
-        columns = [*coded, *plain]
-        some = [f"{quoted(name)} AS c{n}" for n, name in enumerate(columns)]
-        return mapped(source.frame.selectExpr(*some), FrameIn(columns, coded, plain))
+        some = [f"{quoted(name)} AS c{n}" for n, name in enumerate(wanted.names)]
+        return mapped(source.frame.selectExpr(*some), FrameIn(wanted))
     shares = shares_of(source.files)
     how = ReadFrom(tuple(source.names), policy.missing, policy.encoding, policy.delimiter)
     listed = each_to(row_frame(session, shares), len(shares))
-    return mapped(listed, FilesIn(how, coded, plain))
+    return mapped(listed, FilesIn(how, wanted))
 
 
 def stage_of(
-    source: Source, profiles: Sequence[Profile], published: Sequence[str], plain: Sequence[str]
-) -> Staged:
+    source: Source, profiles: Sequence[Profile], published: Sequence[str], plain: Sequence[str],
+    person: str | None,
+) -> Staged:  # fmt: skip
     """What is known of the records, which executors keep."""
     profile, merged = merged_profiles(profiles)
     values: dict[str, Any] = {}
@@ -63,5 +65,12 @@ def stage_of(
     files = tuple((str(file), number * FILE) for number, file in enumerate(source.files))
     nothing = Pieces(Path(os.devnull))
     return Staged(
-        tuple(published), values, tuple(plain), profile.types, nothing, profile.records, files
+        tuple(published),
+        values,
+        tuple(plain),
+        profile.types,
+        nothing,
+        profile.records,
+        files,
+        person,
     )

@@ -48,6 +48,8 @@ class SparkRelease(Release):
     files: tuple[Path, ...] = ()
     """What was verified: the parts, or the one file that they were joined to."""
     digests: Mapping[str, str] = field(default_factory=dict)
+    people: tuple[Path, ...] = ()
+    """Whose each record of each part is, where persons are declared."""
     cluster: Cluster | None = None
 
     @property
@@ -82,7 +84,7 @@ class SparkRelease(Release):
         self._check_open()
         written = WrittenParts(
             self.session, self.files, self.in_files.column_names, self.parts[0].schema,
-            self.policy, self.qi,
+            self.policy, self.qi, self.people,
         )  # fmt: skip
         return written.check(self.qi, self.models, self.verification.records)
 

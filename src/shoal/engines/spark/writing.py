@@ -27,6 +27,8 @@ class Grouped(NamedTuple):
     before: Before
     facts: dict[str, Any]
     proof: str
+    first_persons: dict[int, int]
+    """The number of the first person of each range, where persons are declared."""
 
 
 class Draft(NamedTuple):
@@ -40,6 +42,8 @@ class Draft(NamedTuple):
     names: list[str]
     sample: Sample
     grouped: Grouped
+    people: tuple[Path, ...] = ()
+    """Whose each record of each part is, where persons are declared."""
 
 
 def joined(
