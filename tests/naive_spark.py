@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 
-from shoal.engines.duckdb.publishing import people_in
+from shoal.engines.ranges.publishing import people_in
 from shoal.verification.check import check_release
 
 Rows = list[tuple[str, int, bytes]]

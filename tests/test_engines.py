@@ -24,8 +24,9 @@ import shoal
 from engine_tables import ROLES, TOWNS, people
 from shoal.encoding.sketch import Sketch
 from shoal.engines.duckdb import engine as duckdb_engine
-from shoal.engines.duckdb import publishing, spill
+from shoal.engines.duckdb import publishing
 from shoal.engines.memory import size
+from shoal.engines.ranges import spill
 from shoal.engines.ranges.cutting import BucketCounts, first_buckets
 from shoal.errors import (
     HierarchyError,
@@ -210,7 +211,8 @@ def test_folders_and_patterns_are_read_as_one_table(short_ranges, tmp_path):
 
 REFUSED = [
     ({"method": "optimal", "k": 2}, "all records at once"),
-    ({"method": "incognito", "k": 2}, "all records at once"),
+    ({"method": "incognito", "k": 2}, "all records at once; best, bsgi, hilbert do not"),
+    ({"method": "butterfly", "k": 2}, "all records at once; best, bsgi, hilbert do not"),
     ({"method": "bsgi", "l": 2, "l_reading": "unique"}, "another reading"),
     ({"k": 2, "max_suppressed": 0.01}, "max_suppressed"),
     ({"max_loss": 0.1}, "max_loss"),

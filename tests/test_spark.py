@@ -23,7 +23,7 @@ from benchmarks.spark_cluster import Cluster, environment, missing, settings, sh
 
 import shoal
 from engine_tables import ROLES, TOWNS, crowded, patients, people
-from shoal.engines.duckdb import spill
+from shoal.engines.ranges import spill
 from shoal.engines.spark import working
 from shoal.errors import HierarchyError, InputError, OutputError, PolicyError
 from shoal.io.write import write_table
@@ -274,24 +274,78 @@ def test_a_full_disk_leaves_nothing(spark, short_ranges, tmp_path):
         subprocess.run(["umount", str(small)], check=True)
 
 
-def test_a_driver_that_is_killed_leaves_nothing_published(cluster, tmp_path):
-    folder = tmp_path / "in"
-    folder.mkdir()
-    for number in range(3):
-        write_table(people(200, seed=number), folder / f"part-{number}.csv")
-    out = tmp_path / "out"
+def command_on(master: str, folder: Path, out: Path, **conf: str) -> tuple[list[str], dict]:
+    """A command that releases a folder on a cluster, with its environment."""
     command = [
         sys.executable, "-m", "shoal", "anonymize", str(folder), "-o", str(out), "--qi",
         "age,town,degree", "--sensitive", "disease", "--plain", "note", "--identifier", "name",
         "--kind", "degree=ordinal", "-k", "5", "--method", "hilbert", "--engine", "spark",
-        "--master", cluster.url, "--seed", "5",
+        "--master", master, "--seed", "5",
     ]  # fmt: skip
-    asked = {"spark.cores.max": "2", "spark.executor.memory": "600m", **short_lived()}
-    conf = " ".join(f"--conf '{name}={value}'" for name, value in asked.items())
-    env = {
+    asked = {
+        "spark.cores.max": "2", "spark.executor.memory": "600m", **short_lived(), **conf,
+    }  # fmt: skip
+    told = " ".join(f"--conf '{name}={value}'" for name, value in asked.items())
+    return command, {
         **environment(),
-        "PYSPARK_SUBMIT_ARGS": f"{conf} --driver-memory 600m pyspark-shell",
+        "PYSPARK_SUBMIT_ARGS": f"{told} --driver-memory 600m pyspark-shell",
     }
+
+
+def people_in(folder: Path, records: int = 200) -> Path:
+    folder.mkdir()
+    for number in range(3):
+        write_table(people(records, seed=number), folder / f"part-{number}.csv")
+    return folder
+
+
+def left_in(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+@HEAVY
+def test_a_task_that_runs_out_of_memory_leaves_nothing(cluster, tmp_path):
+    folder = people_in(tmp_path / "in", 60_000)
+    little = {"spark.executor.pyspark.memory": "330m", "spark.task.maxFailures": "2"}
+    command, env = command_on(cluster.url, folder, tmp_path / "out", **little)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "engine spark: " in done.stderr
+    assert "Aachen" not in done.stderr
+    assert left_in(tmp_path) == {"in"}
+
+
+@HEAVY
+def test_a_full_disk_of_a_worker_leaves_nothing(tmp_path):
+    if reason := missing():
+        pytest.skip(reason)
+    home = tmp_path / "cluster"
+    (home / "local").mkdir(parents=True)
+    mount = ["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", str(home / "local")]
+    try:
+        subprocess.run(mount, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("a small disk takes a mount, which only root can do")
+    one = None
+    try:
+        one = Cluster(home, workers=1, memory="1g", cores=1)
+        folder = people_in(tmp_path / "in", 60_000)
+        often = {"spark.task.maxFailures": "2", "spark.cores.max": "1"}
+        command, env = command_on(one.url, folder, tmp_path / "out", **often)
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode != 0
+        assert "engine spark: " in done.stderr
+        assert "Aachen" not in done.stderr
+        assert left_in(tmp_path) == {"cluster", "in"}
+    finally:
+        if one is not None:
+            one.stop()
+        subprocess.run(["umount", "-l", str(home / "local")], check=True)
+
+
+def test_a_driver_that_is_killed_leaves_nothing_published(cluster, tmp_path):
+    folder, out = people_in(tmp_path / "in"), tmp_path / "out"
+    command, env = command_on(cluster.url, folder, out)
     process = subprocess.Popen(
         command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         start_new_session=True,

@@ -16,35 +16,40 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+<<<<<<< HEAD
 from shoal.encoding.noting import AMBIGUOUS, notation_of, unclear
+=======
+from shoal.bounds import Bound
+>>>>>>> b20eb04 (What engines share lies in ranges; failures of a real cluster: memory, a full disk of a worker)
 from shoal.encoding.rest import left_over, settled
-from shoal.engines.base import Decision, Engine, Measured
+from shoal.engines.base import Decision, Measured
 from shoal.engines.duckdb.check import Written
-from shoal.engines.duckdb.dealing import Part, dealt_out
+from shoal.engines.duckdb.dealing import dealt_out
 from shoal.engines.duckdb.exposing import told_before
 from shoal.engines.duckdb.failing import told
 from shoal.engines.duckdb.persons import homes_counted, persons_counted
-from shoal.engines.duckdb.publishing import (
-    PEOPLE,
+from shoal.engines.duckdb.publishing import PEOPLE, Files, write_files
+from shoal.engines.duckdb.sparing import spare_memory
+from shoal.engines.duckdb.staging import coded, staged
+from shoal.engines.duckdb.stored import Room, StoredRelease
+from shoal.engines.memory.budget import best_l
+from shoal.engines.memory.size import available, bytes_for, in_words
+from shoal.engines.ranges.coded import Coded, Staged
+from shoal.engines.ranges.cutting import Borders, BucketCounts, course_of
+from shoal.engines.ranges.dealt import Part
+from shoal.engines.ranges.engine import RangesEngine, endings_of, notations_of, refusal_of
+from shoal.engines.ranges.folder import fingerprint_of_files
+from shoal.engines.ranges.grouping import Ranges, facts_of, flow, group_range, grouped_whole
+from shoal.engines.ranges.publishing import (
     Before,
     Classes,
-    Files,
     PublishedRange,
     people_in,
     published_range,
-    write_files,
 )
-from shoal.engines.duckdb.sparing import spare_memory
-from shoal.engines.duckdb.spill import Pieces, Spill, private, smallest_type
-from shoal.engines.duckdb.staging import Coded, Staged, coded, staged
-from shoal.engines.duckdb.stored import Room, StoredRelease, known_format
-from shoal.engines.memory.budget import best_l
-from shoal.engines.memory.size import available, bytes_for, in_words
-from shoal.engines.ranges.cutting import Borders, BucketCounts, course_of
-from shoal.engines.ranges.folder import fingerprint_of_files
-from shoal.engines.ranges.grouping import Ranges, facts_of, flow, group_range, grouped_whole
+from shoal.engines.ranges.spill import Pieces, Spill, private, smallest_type
 from shoal.engines.ranges.tables import TableInFiles
-from shoal.engines.ranges.which import range_size, wants_the_whole
+from shoal.engines.ranges.which import range_size
 from shoal.errors import NotFoundError, PolicyError
 from shoal.io.addresses import Address, Place, place_of
 from shoal.io.batches import Batches
@@ -55,14 +60,17 @@ from shoal.models import check_eligible
 from shoal.plan import Plan
 from shoal.policy import Policy
 from shoal.quantities import bytes_of
-from shoal.release import Before as StoodOut
-from shoal.release import MethodUsed, Release
+from shoal.release import Release
 from shoal.verification.result import Verification
 
+<<<<<<< HEAD
 if TYPE_CHECKING:
     from shoal.bounds import Bound
 
 __all__ = ["DuckDBEngine", "endings_of", "notations_of", "refusal_of"]
+=======
+__all__ = ["DuckDBEngine"]
+>>>>>>> b20eb04 (What engines share lies in ranges; failures of a real cluster: memory, a full disk of a worker)
 
 OURS = 700_000_000
 """Of the memory of a run what is not the database's: the program, batches, a range or two."""
@@ -102,14 +110,11 @@ class Draft(NamedTuple):
     """Whose each of its records is, where persons are declared."""
 
 
-class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
+class DuckDBEngine(RangesEngine[Source, Grouped, Draft]):
     """Records in files of a private folder, ranges of them in memory."""
 
     name = "duckdb"
     summary = "records in files, ranges of them in memory: tables larger than memory"
-
-    target: Place | None = None
-    """Where the release will go: it is written in that format."""
 
     def refusal(self, plan: Plan, target: Place | None) -> str | None:
         """See `Engine`."""
@@ -162,10 +167,6 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         complete = complete.override(notation=notations_of(stage, complete))
         return source._replace(rest=rest, stage=stage), complete
 
-    def treat(self, source: Source, policy: Policy, seed: int) -> Source:
-        """Nothing: a policy that treats columns is refused before."""
-        return source
-
     @told
     def encode(self, source: Source, policy: Policy) -> Coded:
         """The codebook."""
@@ -182,10 +183,6 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
     def _waiting(self) -> int:
         """Bytes of dealt-out records that may wait in memory."""
         return min(ROOM, self.budget // 32)
-
-    def coarsen(self, table: Coded, plan: Plan) -> tuple[Coded, Plan]:
-        """Levels are given."""
-        return table, plan
 
     @told
     def decide(self, table: Coded, plan: Plan) -> Decision:
@@ -318,22 +315,6 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
             self.unprotected = tuple(written.unprotected(records))
         return found
 
-    def with_outliers(self, table: Coded, groups: Grouped, plan: Plan) -> Grouped | None:
-        """Nobody is left out."""
-        return None
-
-    def measure(
-        self, table: Coded, draft: Draft, verification: Verification, plan: Plan
-    ) -> Measured:
-        """What all ranges lost, in the classes of the whole."""
-        self.report("measure", 0, 1)
-        sizes = verification.class_sizes
-        return Measured(draft.grouped.loss.in_classes(sizes).loss(), sizes)
-
-    def bound(self, table: Coded, draft: Draft, plan: Plan) -> Bound | None:
-        """None: a bound looks at all records; the release says so."""
-        return None
-
     def release(
         self,
         table: Coded,
@@ -344,43 +325,16 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
         decision: Decision,
     ) -> Release:
         """The release in its file, with everything that its manifest tells."""
-        plan, policy, found = decision.plan, decision.plan.policy, draft.grouped.before
-        k = policy.k or 2
-        records = table.records
-        path = self.path
+        path, files = self.path, draft.files
         one = path if isinstance(path, Path) and path.is_file() else None
-        files = draft.files
+        people = None if draft.people is None else people_in([draft.people])
         return StoredRelease(
-            table=TableInFiles(tuple(files.digests), files.names, records, policy.csv_safe),
-            policy=policy,
-            models=plan.models,
-            qi=files.qi,
-            loss=measured.loss,
-            verification=verification,
-            method=MethodUsed(
-                plan.method.name, plan.options.model_dump(), plan.recoding, plan.looked_at,
-                plan.method.drawn, draft.grouped.facts, draft.grouped.proof,
+            **self._told(table, files, draft.grouped, verification, measured, decision, people),
+            table=TableInFiles(
+                tuple(files.digests), files.names, table.records, decision.plan.policy.csv_safe
             ),
-            class_sizes=measured.class_sizes,
-            kinds=table.book.kinds,
-            seed=plan.seed,
-            exposed=self.exposed,
-            unprotected=self.unprotected,
-            exposed_in_input=decision.exposed,
-            cautions=decision.cautions,
-            not_worked_out=(
-                *(["disclosure"] if policy.sensitive and policy.person is None else []),
-                *(["bound"] if plan.proves else []),
-            ),
-            risk_before={
-                "highest": round(1 / found.smallest, 9),
-                "average": round(found.classes / records, 9),
-                "unique_records": found.unique,
-            },
-            before=StoodOut(records, found.unique, k, found.few),
             rest=self.source.rest,
             kind=self.source.batches.kind,
-            source=self.path,
             source_sha256=None if one is None else sha256_of(one),
             delimiter=self.source.batches.delimiter,
             fingerprint=fingerprint_of_files(files.digests, is_folder(self.target)),
@@ -388,44 +342,4 @@ class DuckDBEngine(Engine[Source, Coded, Grouped, Draft]):
             room=self.room,
             line=files.line,
             people=draft.people,
-            persons=None if draft.people is None else people_in([draft.people]),
-        )  # fmt: skip
-
-
-def refusal_of(plan: Plan, target: Place | None) -> str | None:
-    """Why a plan cannot be carried out here."""
-    policy = plan.policy
-    if reason := wants_the_whole(plan):
-        return reason
-    if policy.keep_order:
-        return "rows are written in canonical order; leave out keep_order"
-    if policy.weight_as == "round":
-        return "weights are rounded in memory; round them in the input, or drop them"
-    if policy.bound:
-        return "a bound looks at all records at once; leave out bound"
-    if isinstance(target, Path) and not (is_folder(target) or known_format(target)):
-        return f"{target}: it writes CSV and Parquet, and folders of Parquet"
-    return None
-
-
-def endings_of(path: Path) -> list[str]:
-    endings = [suffix.lower() for suffix in path.suffixes]
-    return endings[-2:] if endings[-1:] == [".gz"] else endings[-1:]
-
-
-def notations_of(stage: Staged, policy: Policy) -> dict[str, str]:
-    """How dates and numbers are written, told by all values of a column."""
-    found = {}
-    for name in (*policy.qi, *policy.sensitive):
-        if name in policy.notation:
-            found[name] = policy.notation[name]
-            continue
-        as_texts = policy.kind.get(name) in {"categorical", "ordinal"}
-        if as_texts or name in policy.order or name in policy.hierarchy:
-            continue
-        told = notation_of(stage.values[name].values(policy.missing, None).values, policy.decimal)
-        if told == AMBIGUOUS:
-            raise unclear(name)
-        if told is not None:
-            found[name] = told
-    return found
+        )

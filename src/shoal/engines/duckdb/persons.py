@@ -13,8 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shoal.encoding.table import Codes
-from shoal.engines.duckdb.spill import Scattered, Spill, private
-from shoal.engines.duckdb.staging import Coded
+from shoal.engines.ranges.coded import Coded
 from shoal.engines.ranges.cutting import BucketCounts
 from shoal.engines.ranges.persons import (
     PART,
@@ -25,6 +24,7 @@ from shoal.engines.ranges.persons import (
     staged_words,
     words_in,
 )
+from shoal.engines.ranges.spill import Scattered, Spill, private
 
 __all__ = ["HOMES", "homes_counted", "persons_counted"]
 

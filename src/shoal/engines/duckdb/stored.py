@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from shoal.engines.duckdb.check import Written, connection
-from shoal.engines.duckdb.spill import Spill
 from shoal.engines.ranges.folder import Beside, part_name, write_folder
+from shoal.engines.ranges.spill import Spill
 from shoal.engines.ranges.tables import CLOSED, TableInFiles
 from shoal.errors import PolicyError, VerificationError
 from shoal.io.addresses import Address, Place, place_of
@@ -26,7 +26,7 @@ from shoal.io.write import decoded, sha256_of
 from shoal.release import Release
 from shoal.verification.result import Verification
 
-__all__ = ["Room", "StoredRelease", "known_format"]
+__all__ = ["Room", "StoredRelease"]
 
 
 @dataclass(frozen=True)
@@ -174,8 +174,3 @@ def _put(source: Path, target: Path) -> None:
         os.umask(mask)
         mode = 0o666 & ~mask
     target.chmod(mode & 0o777)
-
-
-def known_format(path: Path) -> bool:
-    """Whether a release can be written under this name part by part."""
-    return file_format(path) in {"csv", "parquet"}

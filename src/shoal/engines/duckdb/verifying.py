@@ -14,9 +14,9 @@ import pyarrow.parquet
 from shoal.encoding.spreadsheet import armed
 from shoal.engines.duckdb.check import Written, table_of
 from shoal.engines.duckdb.failing import told
-from shoal.engines.duckdb.spill import Spill
 from shoal.engines.duckdb.stored import Room
 from shoal.engines.memory.size import SAFE, available, bytes_for
+from shoal.engines.ranges.spill import Spill
 from shoal.errors import InputError, PolicyError
 from shoal.io.batches import Batches
 from shoal.io.header import UTF8

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from shoal.encoding.exposure import known_by_class
 from shoal.encoding.spreadsheet import disarmed
-from shoal.engines.duckdb.check import PERSONS, Column, part_checked, twins_of
-from shoal.engines.duckdb.exposing import Counting, Sample
-from shoal.engines.duckdb.publishing import people_in
+from shoal.engines.ranges.checking import PERSONS, Column, part_checked, twins_of
+from shoal.engines.ranges.exposing import Counting, Sample
+from shoal.engines.ranges.publishing import people_in
 from shoal.engines.spark.frames import Frame, collected, mapped, quoted
 from shoal.engines.spark.packets import Row, facts, told
 from shoal.engines.spark.working import OnBatches, in_our_words

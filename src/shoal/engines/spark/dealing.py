@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from shoal.encoding.sketch import Sketch
 from shoal.encoding.table import stacked
-from shoal.engines.duckdb.dealing import DealtForm, marked
-from shoal.engines.duckdb.staging import Coded, Explained
+from shoal.engines.ranges.coded import Coded, Explained
 from shoal.engines.ranges.cutting import Borders, BucketCounts
+from shoal.engines.ranges.dealt import DealtForm, marked
 from shoal.engines.ranges.grouping import Ranges
 from shoal.engines.spark.packets import Row, by_number, dealt, facts, packed, told, unpacked
 from shoal.engines.spark.persons import batches_of, buckets_of

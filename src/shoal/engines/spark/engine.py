@@ -19,16 +19,16 @@ from shoal.encoding.cooccurrence import worth_arranging
 from shoal.encoding.exposure import SAMPLE
 from shoal.encoding.rest import left_over, settled
 from shoal.encoding.sketch import Sketch
-from shoal.engines.base import Decision, Engine, Measured
-from shoal.engines.duckdb.engine import notations_of, refusal_of
-from shoal.engines.duckdb.exposing import Sample
-from shoal.engines.duckdb.publishing import people_in
-from shoal.engines.duckdb.spill import Spill
-from shoal.engines.duckdb.staging import Coded, Explained, explained
+from shoal.engines.base import Decision, Measured
 from shoal.engines.memory.budget import best_l
+from shoal.engines.ranges.coded import Coded, Explained, explained
 from shoal.engines.ranges.cutting import Borders, course_of
+from shoal.engines.ranges.engine import RangesEngine, notations_of, refusal_of
+from shoal.engines.ranges.exposing import Sample
 from shoal.engines.ranges.grouping import Ranges, facts_of
 from shoal.engines.ranges.persons import PART
+from shoal.engines.ranges.publishing import people_in
+from shoal.engines.ranges.spill import Spill
 from shoal.engines.ranges.tables import TableInFiles
 from shoal.engines.ranges.which import range_size
 from shoal.engines.spark.check import WrittenParts
@@ -75,8 +75,7 @@ from shoal.io.paths import check_folder, is_folder
 from shoal.models import check_eligible
 from shoal.plan import Plan
 from shoal.policy import Policy
-from shoal.release import Before as StoodOut
-from shoal.release import MethodUsed, Release
+from shoal.release import Release
 from shoal.verification.result import Verification
 
 if TYPE_CHECKING:
@@ -88,14 +87,12 @@ FAN = 8
 """Tasks that merge what others found, before the driver does."""
 
 
-class SparkEngine(Engine[Source, Coded, Grouped, Draft]):
+class SparkEngine(RangesEngine[Source, Grouped, Draft]):
     """Records in a cluster, ranges of them in its tasks."""
 
     name = "spark"
     summary = "records in a cluster of Spark: tables larger than a machine"
 
-    target: Place | None = None
-    """Where the release will go: it is written in that format."""
     cluster: Cluster | None = None
 
     def refusal(self, plan: Plan, target: Place | None) -> str | None:
@@ -199,10 +196,6 @@ class SparkEngine(Engine[Source, Coded, Grouped, Draft]):
         complete = complete.override(notation=notations_of(stage, complete))
         return source._replace(rest=rest, staged=staged, stage=stage), complete
 
-    def treat(self, source: Source, policy: Policy, seed: int) -> Source:
-        """Nothing: a policy that treats columns is refused before."""
-        return source
-
     @told
     def encode(self, source: Source, policy: Policy) -> Coded:
         """The codebook."""
@@ -238,10 +231,6 @@ class SparkEngine(Engine[Source, Coded, Grouped, Draft]):
     def _merged(self, found: Any, task: OnRows) -> Any:
         """What many tasks have found, merged by a few before it goes to the driver."""
         return found if self.tasks <= 2 * FAN else mapped(found.repartition(FAN), task)
-
-    def coarsen(self, table: Coded, plan: Plan) -> tuple[Coded, Plan]:
-        """Levels are given."""
-        return table, plan
 
     @told
     def decide(self, table: Coded, plan: Plan) -> Decision:
@@ -362,22 +351,6 @@ class SparkEngine(Engine[Source, Coded, Grouped, Draft]):
         self.values = written.values
         return found
 
-    def with_outliers(self, table: Coded, groups: Grouped, plan: Plan) -> Grouped | None:
-        """Nobody is left out."""
-        return None
-
-    def measure(
-        self, table: Coded, draft: Draft, verification: Verification, plan: Plan
-    ) -> Measured:
-        """What all ranges lost, in the classes of the whole."""
-        self.report("measure", 0, 1)
-        sizes = verification.class_sizes
-        return Measured(draft.grouped.loss.in_classes(sizes).loss(), sizes)
-
-    def bound(self, table: Coded, draft: Draft, plan: Plan) -> Bound | None:
-        """None: a bound looks at all records; the release says so."""
-        return None
-
     def release(
         self,
         table: Coded,
@@ -388,49 +361,22 @@ class SparkEngine(Engine[Source, Coded, Grouped, Draft]):
         decision: Decision,
     ) -> Release:
         """The release in its files, with everything that its manifest tells."""
-        plan, policy, found = decision.plan, decision.plan.policy, draft.grouped.before
-        records = table.records
         self._forget()
+        people = people_in(draft.people) if draft.people else None
+        armed = decision.plan.policy.csv_safe
         return SparkRelease(
-            table=TableInFiles(draft.files, draft.names, records, policy.csv_safe, self.values),
-            policy=policy,
-            models=plan.models,
-            qi=draft.qi,
-            loss=measured.loss,
-            verification=verification,
-            method=MethodUsed(
-                plan.method.name, plan.options.model_dump(), plan.recoding, plan.looked_at,
-                plan.method.drawn, draft.grouped.facts, draft.grouped.proof,
-            ),
-            class_sizes=measured.class_sizes,
-            kinds=table.book.kinds,
-            seed=plan.seed,
-            exposed=self.exposed,
-            unprotected=self.unprotected,
-            exposed_in_input=decision.exposed,
-            cautions=decision.cautions,
-            not_worked_out=(
-                *(["disclosure"] if policy.sensitive and policy.person is None else []),
-                *(["bound"] if plan.proves else []),
-            ),
-            risk_before={
-                "highest": round(1 / found.smallest, 9),
-                "average": round(found.classes / records, 9),
-                "unique_records": found.unique,
-            },
-            before=StoodOut(records, found.unique, policy.k or 2, found.few),
+            **self._told(table, draft, draft.grouped, verification, measured, decision, people),
+            table=TableInFiles(draft.files, draft.names, table.records, armed, self.values),
             rest=self.source.rest,
             kind="pyarrow",
-            source=self.path,
             delimiter=self.source.delimiter,
             fingerprint=draft.fingerprint,
             parts=draft.parts,
             files=draft.files,
             digests=draft.digests,
             people=draft.people,
-            persons=people_in(draft.people) if draft.people else None,
             cluster=self.cluster,
-        )  # fmt: skip
+        )
 
 
 def _light(table: Coded) -> Coded:

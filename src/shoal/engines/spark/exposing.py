@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from shoal.encoding.exposure import SAMPLE, guessed, keyed, lines_of
 from shoal.encoding.sketch import row_hashes
-from shoal.engines.duckdb.exposing import Counting, key_of
-from shoal.engines.duckdb.staging import Coded
+from shoal.engines.ranges.coded import Coded
+from shoal.engines.ranges.exposing import Counting, key_of
 from shoal.engines.spark.check import asked_of
 from shoal.engines.spark.frames import Frame, collected, mapped
 from shoal.engines.spark.packets import Row, facts, packed, rows_of, told, unpacked

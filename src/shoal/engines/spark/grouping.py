@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from shoal.engines.duckdb.dealing import Part
-from shoal.engines.duckdb.publishing import Before, published_range
-from shoal.engines.duckdb.spill import smallest_type
-from shoal.engines.duckdb.staging import Coded
+from shoal.engines.ranges.coded import Coded
+from shoal.engines.ranges.dealt import Part
 from shoal.engines.ranges.grouping import group_range, grouped_whole
+from shoal.engines.ranges.publishing import Before, published_range
+from shoal.engines.ranges.spill import smallest_type
 from shoal.engines.spark.packets import Row, by_number, facts, packed, unpacked
 from shoal.engines.spark.working import OnRows
 from shoal.methods.curve import Course

@@ -15,6 +15,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shoal.engines.ranges.spill import split_by
+
 __all__ = [
     "SCHEMA", "Row", "as_batch", "by_number", "dealt", "facts", "packed", "rows_of", "told",
     "unpacked",
@@ -87,9 +89,5 @@ def dealt(kind: str, batch: pa.RecordBatch, part: NDArray[np.integer[Any]]) -> I
     """The records of a batch in packets, one to a part."""
     if not batch.num_rows:
         return
-    order = np.argsort(part, kind="stable")
-    there, first = np.unique(part[order], return_index=True)
-    batch = batch.take(pa.array(order))
-    ends = [*first[1:].tolist(), len(order)]
-    for number, begin, end in zip(there.tolist(), first.tolist(), ends, strict=True):
-        yield Row(kind, number, packed(batch.slice(begin, end - begin)))
+    for number, own in split_by(batch, part):
+        yield Row(kind, number, packed(own))

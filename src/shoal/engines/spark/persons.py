@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from shoal.engines.duckdb.staging import Coded
+from shoal.engines.ranges.coded import Coded
 from shoal.engines.ranges.cutting import Borders
 from shoal.engines.ranges.persons import PersonCounts, home_of, numbered, parted
 from shoal.engines.spark.packets import Row, by_number, dealt, facts, told, unpacked

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from shoal.encoding.marks import words_of_persons
 from shoal.encoding.values import Values
-from shoal.engines.duckdb.profile import Growing, Profiled, keys_of
 from shoal.engines.ranges.persons import staged_words
+from shoal.engines.ranges.profile import Growing, Profiled, keys_of
 from shoal.engines.spark.packets import Row, facts, packed, told
 from shoal.engines.spark.working import OnBatches, OnRows
 from shoal.errors import InputError

@@ -20,9 +20,9 @@ import pyarrow as pa
 import pyarrow.parquet
 from numpy.typing import NDArray
 
-from shoal.engines.duckdb.publishing import Classes, Layout
-from shoal.engines.duckdb.staging import Coded
+from shoal.engines.ranges.coded import Coded
 from shoal.engines.ranges.folder import first_of_parts, part_name
+from shoal.engines.ranges.publishing import Classes, Layout
 from shoal.engines.spark.packets import Row, by_number, dealt, facts, packed, told, unpacked
 from shoal.engines.spark.working import OnRows
 from shoal.errors import OutputError

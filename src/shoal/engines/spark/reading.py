@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from shoal.engines.duckdb.spill import Pieces
-from shoal.engines.duckdb.staging import Staged
+from shoal.engines.ranges.coded import Staged
+from shoal.engines.ranges.spill import Pieces
 from shoal.engines.spark.frames import each_to, mapped, quoted, row_frame
 from shoal.engines.spark.profiling import (
     FILE,

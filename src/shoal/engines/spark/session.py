@@ -8,7 +8,7 @@ import shutil
 import sys
 from typing import Any, NamedTuple
 
-from shoal.engines.duckdb.spill import Spill
+from shoal.engines.ranges.spill import Spill
 from shoal.errors import InputError, PolicyError
 
 __all__ = ["LOCAL", "Session", "check_installed", "session_of"]

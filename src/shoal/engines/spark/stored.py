@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shoal.engines.duckdb.spill import Spill
 from shoal.engines.ranges.folder import Beside, write_folder
+from shoal.engines.ranges.spill import Spill
 from shoal.engines.ranges.tables import CLOSED, TableInFiles
 from shoal.engines.spark.check import WrittenParts
 from shoal.engines.spark.frames import collected, each_to, mapped, row_frame, told

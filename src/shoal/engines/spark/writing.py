@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from shoal.engines.duckdb.engine import endings_of
-from shoal.engines.duckdb.exposing import Sample
-from shoal.engines.duckdb.publishing import Before
+from shoal.engines.ranges.engine import endings_of
+from shoal.engines.ranges.exposing import Sample
+from shoal.engines.ranges.publishing import Before
 from shoal.engines.spark.frames import collected, mapped, row_frame
 from shoal.engines.spark.packets import Row, told
 from shoal.engines.spark.publishing import JoinParts, Written

@@ -14,6 +14,7 @@ import threading
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from shoal.errors import OutputError
 from shoal.io.together import is_dead, owner_mark
 
-__all__ = ["Pieces", "Scattered", "Spill", "private", "smallest_type"]
+__all__ = ["Pieces", "Scattered", "Spill", "private", "smallest_type", "split_by"]
 
 PREFIX = ".shoal-spill."
 OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
@@ -112,12 +113,8 @@ class Scattered:
         """Deal out the records of a batch."""
         if not batch.num_rows:
             return
-        order = np.argsort(part, kind="stable")
-        there, first = np.unique(part[order], return_index=True)
-        batch = batch.take(pa.array(order))
-        ends = [*first[1:].tolist(), len(order)]
-        for number, begin, end in zip(there.tolist(), first.tolist(), ends, strict=True):
-            self.waiting[number].append(batch.slice(begin, end - begin))
+        for number, own in split_by(batch, part):
+            self.waiting[number].append(own)
         self.bytes += batch.nbytes
         if self.bytes > self.room:
             self.flush()
@@ -135,6 +132,18 @@ class Scattered:
         found = list(self.pieces[part].read())
         self.pieces[part].remove()
         return found
+
+
+def split_by(
+    batch: pa.RecordBatch, part: NDArray[np.integer[Any]]
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The records of each part, in their order."""
+    order = np.argsort(part, kind="stable")
+    there, first = np.unique(part[order], return_index=True)
+    batch = batch.take(pa.array(order))
+    ends = [*first[1:].tolist(), len(order)]
+    for number, begin, end in zip(there.tolist(), first.tolist(), ends, strict=True):
+        yield number, batch.slice(begin, end - begin)
 
 
 def smallest_type(values: int) -> type[np.unsignedinteger]:  # type: ignore[type-arg]
