@@ -16,11 +16,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-<<<<<<< HEAD
-from shoal.encoding.noting import AMBIGUOUS, notation_of, unclear
-=======
-from shoal.bounds import Bound
->>>>>>> b20eb04 (What engines share lies in ranges; failures of a real cluster: memory, a full disk of a worker)
 from shoal.encoding.rest import left_over, settled
 from shoal.engines.base import Decision, Measured
 from shoal.engines.duckdb.check import Written
@@ -63,14 +58,10 @@ from shoal.quantities import bytes_of
 from shoal.release import Release
 from shoal.verification.result import Verification
 
-<<<<<<< HEAD
 if TYPE_CHECKING:
     from shoal.bounds import Bound
 
-__all__ = ["DuckDBEngine", "endings_of", "notations_of", "refusal_of"]
-=======
 __all__ = ["DuckDBEngine"]
->>>>>>> b20eb04 (What engines share lies in ranges; failures of a real cluster: memory, a full disk of a worker)
 
 OURS = 700_000_000
 """Of the memory of a run what is not the database's: the program, batches, a range or two."""

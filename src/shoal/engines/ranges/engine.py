@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shoal.bounds import Bound
 from shoal.encoding.noting import AMBIGUOUS, notation_of, unclear
 from shoal.engines.base import Decision, Engine, Measured
 from shoal.engines.ranges.coded import Coded, Staged
@@ -23,6 +22,9 @@ from shoal.policy import Policy
 from shoal.release import Before as StoodOut
 from shoal.release import MethodUsed
 from shoal.verification.result import Verification
+
+if TYPE_CHECKING:
+    from shoal.bounds import Bound
 
 __all__ = ["RangesEngine", "endings_of", "known_format", "notations_of", "refusal_of"]
 

@@ -178,7 +178,7 @@ class Layout:
         rows = pa.Table.from_batches(batches).combine_chunks()
         rank = np.asarray(rows.column("class").combine_chunks()).astype(np.int64)
         others = dict(self._others(rows))
-        keys = [(rank - int(rank.min()), int(np.ptp(rank)) + 1)]
+        keys: list[tuple[NDArray[Any], int]] = [(rank - int(rank.min()), int(np.ptp(rank)) + 1)]
         keys += [ranks_of_column(column) for column in others.values()]
         order = sorted_rows(keys)
         place, at = pa.array(order), pa.array(rank[order])
