@@ -44,7 +44,7 @@ def series_check(
 
     Give them in their order. From the releases alone: which sensitive values
     are left of somebody who is known to be in all of them. With the chain of
-    private records: the same of every person, exactly.
+    private records: the same of every person.
 
     \b
     shoal series-check r1.csv r2.csv r3.csv
