@@ -75,7 +75,7 @@ def test_name_too_long_beside_the_temporary_part(tmp_path: Path, table: Path) ->
     name = "x" * 245 + ".csv"
     assert_refused(
         tmp_path, "anonymize", table, "-o", tmp_path / name, "--manifest", tmp_path / "m.json",
-        "--no-record", *ROLES, "-k", 2, says=("cannot be written",),
+        "--no-record", *ROLES, "-k", 2, "-l", 2, says=("cannot be written",),
     )  # fmt: skip
 
 
@@ -84,7 +84,17 @@ def test_output_in_a_read_only_file_system(tmp_path: Path, table: Path) -> None:
     if not target.parent.is_dir():
         pytest.skip("no /proc here")
     assert_refused(
-        tmp_path, "anonymize", table, "-o", target, *ROLES, "-k", 2, says=("cannot be written",)
+        tmp_path,
+        "anonymize",
+        table,
+        "-o",
+        target,
+        *ROLES,
+        "-k",
+        2,
+        "-l",
+        2,
+        says=("cannot be written",),
     )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import random
 from datetime import date, timedelta
 from fractions import Fraction
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -267,21 +269,20 @@ def test_names_in_seven_languages(name, role):
     assert shoal.inspect(pa.table({name: values})).columns[0].role == role
 
 
-def test_numbers_that_may_be_codes_are_asked_about(tmp_path):
-    """Regions are no amounts; whoever says so, or that they are, is not asked again."""
+def test_numbers_that_are_codes_by_name_are_categories(tmp_path):
+    """Regions are no amounts, unless somebody says that they are."""
     table = tmp_path / "people.csv"
     rows = [f"{20 + i % 40},{i % 9},{10_000 + 7 * i},flu\n" for i in range(80)]
     table.write_text("age,region,zip,disease\n" + "".join(rows), "utf-8")
     asked = ("anonymize", table, "--qi", "age,region,zip", "--rest", "drop", "-k", "4")
-    how = ("--method", "mondrian")
-    told = command(*asked, *how, "-o", tmp_path / "first.csv")
-    assert told.code == 0
-    notes = [line for line in told.err.splitlines() if "published as ranges" in line]
-    assert [note.split("'")[1] for note in notes] == ["region", "zip"]
-    assert "its name says codes" in notes[0]
-    assert "its name says post codes" in notes[1]
-    kinds = ("--kind", "region=categorical", "--kind", "zip=numeric")
-    said = command(*asked, *how, *kinds, "-o", tmp_path / "second.csv")
-    assert said.code == 0
-    assert "published as ranges" not in said.err
-    assert "{" in (tmp_path / "second.csv").read_text("utf-8")
+    for kinds, expected in (
+        ((), {"age": "numeric", "region": "categorical", "zip": "categorical"}),
+        (("--kind", "zip=numeric"), {"region": "categorical", "zip": "numeric"}),
+        (("--round", "region=2"), {"region": "numeric", "zip": "categorical"}),
+    ):
+        out = tmp_path / f"{len(kinds)}.csv"
+        said = command(*asked, *kinds, "--method", "mondrian", "-o", out)
+        assert said.code == 0, said.err
+        assert shoal.verify(out).ok
+        manifest = json.loads(Path(f"{out}.manifest.json").read_text("utf-8"))
+        assert expected.items() <= manifest["kinds"].items()

@@ -130,11 +130,9 @@ def attribute_of(
     attribute, code_of_value
         What the codes stand for; and the code of each value, of a missing one at last.
     """
-    kind = kind_of(name, values, policy)
+    kind = _kind_of_quasi_identifier(name, values, policy)
     if name in policy.round:
         check_step(name, kind, policy.round[name])
-    if kind == "numeric" and name not in {*policy.kind, *policy.round} and grown_of is None:
-        _ask_whether_codes(name, values)
     if kind in {"numeric", "date"}:
         attribute, code_of_value = _measured(name, kind, values, policy.round.get(name))
     elif kind == "ordinal":
@@ -151,12 +149,11 @@ def attribute_of(
     return replace(attribute, weight=float(policy.weight.get(name, 1.0))), code_of_value
 
 
-def _ask_whether_codes(name: str, values: Values) -> None:
-    """Nobody said that 3 and 4 are no regions: they are taken for amounts, and a word is said."""
-    if reason := codes_reason(name, values):
-        told = f"column {name!r}: {reason}, yet it is published as ranges of numbers"
-        told += "; if they are codes, say that its kind is categorical; else, that it is numeric"
-        warnings.warn(ShoalWarning(told), stacklevel=2)
+def _kind_of_quasi_identifier(name: str, values: Values, policy: Policy) -> Kind:
+    """As declared or guessed; but ranges of numbers whose name says codes mean nothing."""
+    kind = kind_of(name, values, policy)
+    undecided = kind == "numeric" and name not in {*policy.kind, *policy.round}
+    return "categorical" if undecided and codes_reason(name, values) else kind
 
 
 def _measured(name: str, kind: Kind, values: Values, step: Step | None) -> tuple[Attribute, Codes]:
