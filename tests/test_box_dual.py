@@ -168,7 +168,10 @@ class TestWeights:
 
 
 class TestBound:
-    @pytest.mark.parametrize("k", [3, 10, 40])
+    @pytest.mark.parametrize(
+        "k",
+        [pytest.param(3, marks=pytest.mark.heavy), 10, pytest.param(40, marks=pytest.mark.heavy)],
+    )
     def test_efforts_are_stages(self, k):
         table = census(400)
         losses = [lower_bound(table, [KAnonymity(k)], effort=effort).loss for effort in STAGES]

@@ -74,9 +74,9 @@ class CellDual:
         """The heaviest feasible weights so far, in units."""
         self.rounds = 0
         """Rounds that were finished."""
-        longest = int(np.diff(table.cells.offset).max(initial=1))
+        self._members = np.diff(table.cells.offset)
         self._parts = HALVES if len(table.cells.member) > ALONE else 1
-        self._reach = np.zeros((self._parts, longest), dtype=np.int64)
+        self._reach = np.zeros((self._parts, int(self._members.max(initial=1))), dtype=np.int64)
         values = len(table.points.cap)
         self._tops: list[Top] = [new_top(table.size, values, n) for _ in range(self._parts)]
         self._cheapest_first = np.argsort(table.cells.price, kind="stable")
@@ -153,7 +153,11 @@ class CellDual:
                 return None
             some = order[cut : cut + SLICE]
             parts = [some[side :: self._parts] for side in range(self._parts)]
-            on_threads(lower, range(self._parts), parts)
+            if self._members[some].sum() <= ALONE:  # the same, without waiting for a thread
+                for side, part in enumerate(parts):
+                    lower(side, part)
+            else:
+                on_threads(lower, range(self._parts), parts)
             clock.steps += LOOK * sum(int(top.state[2]) for top in self._tops)
         fallen = np.sum([y - side for side in sides], axis=0)
         return np.minimum.reduce(sides), np.maximum(0, y - fallen)
