@@ -23,10 +23,11 @@ import shoal
 from engine_tables import ROLES, people
 from shoal.encoding import exposure
 from shoal.engines.choosing import chosen
+from shoal.engines.duckdb import stored
 from shoal.engines.duckdb.check import Written, connection
 from shoal.engines.duckdb.engine import DuckDBEngine
 from shoal.engines.memory import size
-from shoal.engines.ranges import exposing, stored
+from shoal.engines.ranges import exposing
 from shoal.errors import InputError, OutputError, PolicyError, ShoalWarning, VerificationError
 from shoal.io.write import write_table
 from shoal.methods.hilbert import Hilbert
