@@ -86,7 +86,8 @@ from shoal.kernels.caller import caller
 helper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 another = sharing.Share(folder)  # as if the helper had taken it
 assert another.take(first.paths[-1].name) and another.take(first.paths[-1].name)
-assert not sharing.compile_once(first, sharing.Share(folder)) and not first.is_there()
+assert not sharing.compile_once(first, sharing.Share(folder))
+assert not first.is_there() and not second.is_there()
 
 def last():
     while not (second.is_there() and WATCH.busy):

@@ -8,7 +8,7 @@ met, and what no longer fits the source is passed over.
 """
 
 import json
-from functools import cache, cached_property
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -66,11 +66,15 @@ def listed():
         return {}
 
 
+UNKNOWN = object()
+
+
 class Wanted:
     """One kernel and the types that it is wanted for; the larger its code, the longer it takes."""
 
     def __init__(self, name, texts, size=0):
         self.name, self.texts, self.size = name, texts, size
+        self._paths = UNKNOWN
 
     def dispatcher(self):
         module, _, function = self.name.rpartition(".")
@@ -79,12 +83,19 @@ class Wanted:
     def types(self):
         return tuple(as_type(text) for text in self.texts)
 
-    @cached_property
+    @property
     def paths(self):
         """Where its code may be kept, the last where it is written; None if it is not kept.
 
-        Found once: Numba's context cannot be asked while something else is being compiled.
+        Found once: Numba's context cannot be asked while something else is being compiled. Not
+        by `cached_property`, whose lock (up to Python 3.11) another thread may hold that waits
+        for the compiler: then neither would go on.
         """
+        if self._paths is UNKNOWN:
+            self._paths = self._found_paths()
+        return self._paths
+
+    def _found_paths(self):
         dispatcher = self.dispatcher()
         if not isinstance(dispatcher._cache, Store):
             return None
