@@ -147,7 +147,9 @@ class TestStartsStop:
         assert cut_table(table, models).groups > 2
 
     def test_near_records_along_one_curve_at_least(self) -> None:
-        search = Improver(a_table(), [KAnonymity(3)], 1)
+        table = a_table()
+        search = Improver(table, [KAnonymity(3)], 1)
+        search.begin(Partition.from_group_ids(np.zeros(table.n, dtype=np.int64)))
         search.prepare(limit=Limit(0.0))
         assert len(search._orders) == 1
         search.prepare()

@@ -12,7 +12,7 @@ from command import shoal as command
 from naive_series import followed, overlapping, rows_of, used_edges, worlds
 from shoal.errors import InputError
 from shoal.series.matching import Placed, candidates, usable
-from test_series import ID, QI, SA, chained, published, stream
+from streams import ID, QI, SA, chained, published, stream
 
 POLICY = 'qi = ["age", "zip"]\nsensitive = "disease"\nl = 2\n'
 

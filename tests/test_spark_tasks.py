@@ -137,7 +137,7 @@ def test_a_profile_does_not_depend_on_the_parts():
     for cut in (60, 20, 7):
         rows = []
         for start in range(0, 60, cut):
-            packing = profiling._Packing(["x"], [])
+            packing = profiling._Packing(profiling.Wanted(("x",), (), None, ()))
             rows += list(packing.add(table.slice(start, cut), start))
             rows.append(packing.flush(start))
             rows += list(packing.profile())
@@ -204,7 +204,7 @@ def test_a_manifest_that_cannot_be_written_takes_the_folder_back(small, tmp_path
         raise OSError(errno.ENOSPC, "full")
 
     monkeypatch.setattr(folder_of_parts, "manifest_of", fails)
-    with pytest.raises(OSError, match="full"):
+    with pytest.raises(OutputError, match="full"):
         of_parts(tmp_path, monkeypatch, out=tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 
