@@ -30,14 +30,14 @@ def random_people(n, seed, values=5):
     return pa.table(
         {
             "age": rng.integers(18, 90, n),
-            "zip": rng.integers(0, 40, n),
+            "pay": rng.integers(0, 40, n),
             "job": rng.choice(list("abcdef"), n),
             "ill": rng.choice([f"v{i}" for i in range(values)], n),
         }
     )
 
 
-ROLES = {"qi": ["age", "zip", "job"], "sensitive": "ill", "method": "mondrian"}
+ROLES = {"qi": ["age", "pay", "job"], "sensitive": "ill", "method": "mondrian"}
 
 
 def named(attacked, attack_name):
@@ -83,7 +83,7 @@ class TestPlanted:
         """Ends of intervals that one person alone has; round intervals hide them."""
         people = random_people(2000, 3)
         tight = shoal.anonymize(people, **ROLES, k=10, seed=1)
-        rounded = shoal.anonymize(people, **ROLES, k=10, seed=1, round={"age": 10, "zip": 10})
+        rounded = shoal.anonymize(people, **ROLES, k=10, seed=1, round={"age": 10, "pay": 10})
         ends = [
             named(attack(r, people, attacks=["singling-out"]), "singling out")[1].main.share
             for r in (tight, rounded)
@@ -117,7 +117,7 @@ class TestTwin:
         scene = scene_of(release, people, None, Policy.parse())
         rows = release.table.to_pylist()
         boxes = [self.box(row) for row in rows]
-        known = [(p["age"], p["zip"], p["job"]) for p in people.to_pylist()]
+        known = [(p["age"], p["pay"], p["job"]) for p in people.to_pylist()]
         candidates = [[i for i, box in enumerate(boxes) if naive.people(box, [p])] for p in known]
         assert scene.original.candidates(scene.qi).tolist() == [len(c) for c in candidates]
         found = attack(release, people, attacks=["linking", "singling-out"])
@@ -155,7 +155,7 @@ class TestTwin:
             return int(ends[0]), int(ends[-1])
 
         jobs = frozenset(row["job"].strip("{}").split(","))
-        return interval(row["age"]), interval(row["zip"]), jobs
+        return interval(row["age"]), interval(row["pay"]), jobs
 
 
 class TestRates:
@@ -193,7 +193,7 @@ class TestBadInput:
         with pytest.raises(InputError, match="are in the original to the last cell"):
             attack(release, random_people(200, 1), random_people(200, 1).slice(0, 50))
         texts = random_people(200, 1)
-        texts = texts.set_column(1, "zip", texts["zip"].cast(pa.string()))
+        texts = texts.set_column(1, "pay", texts["pay"].cast(pa.string()))
         with pytest.raises(InputError, match="are in the original to the last cell"):
             attack(release, random_people(200, 1), texts)
 

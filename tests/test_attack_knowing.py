@@ -18,7 +18,7 @@ from shoal.errors import PolicyError
 from shoal.policy import Policy
 
 pytestmark = pytest.mark.filterwarnings("ignore::shoal.errors.ShoalWarning")
-ROLES = {"qi": ["age", "zip", "job"], "sensitive": "ill", "method": "mondrian"}
+ROLES = {"qi": ["age", "pay", "job"], "sensitive": "ill", "method": "mondrian"}
 SIX = pa.table(
     {"age": [10, 10, 20, 20, 20, 20], "ill": ["HIV", "HIV", "flu", "cold", "gout", "acne"]}
 )
@@ -30,7 +30,7 @@ def people_of(n, seed):
     return pa.table(
         {
             "age": rng.integers(18, 90, n),
-            "zip": rng.integers(0, 40, n),
+            "pay": rng.integers(0, 40, n),
             "job": rng.choice(list("abc"), n),
             "ill": rng.choice(["u", "v", "w"], n),
         }
@@ -47,11 +47,11 @@ def boxes_of(release):
     """Classes as pairs of ends and sets, with their sizes."""
     sizes = {}
     for row in release.table.to_pylist():
-        key = tuple(str(row[name]) for name in ("age", "zip", "job"))
+        key = tuple(str(row[name]) for name in ("age", "pay", "job"))
         sizes[key] = sizes.get(key, 0) + 1
     boxes = []
-    for age, zip_code, job in sizes:
-        ends = [tuple(map(int, cell.strip("[]").split(","))) for cell in (age, zip_code)]
+    for age, pay, job in sizes:
+        ends = [tuple(map(int, cell.strip("[]").split(","))) for cell in (age, pay)]
         boxes.append((*((e[0], e[-1]) for e in ends), frozenset(job.strip("{}").split(","))))
     return boxes, list(sizes.values())
 
@@ -190,7 +190,7 @@ class TestDowncoding:
         tight = shoal.anonymize(people, **ROLES, k=5)
         (found,) = attack(tight, people, people_of(2000, 6), attacks=["downcoding"]).found
         assert found.main.share == 1 and found.flagged
-        rounded = shoal.anonymize(people, **ROLES, k=5, round={"age": 20, "zip": 20})
+        rounded = shoal.anonymize(people, **ROLES, k=5, round={"age": 20, "pay": 20})
         (less,) = attack(rounded, people, attacks=["downcoding"]).found
         assert less.main.share < 0.8
 

@@ -47,9 +47,9 @@ def most_frequent(lessons):
 def test_left_out_as_the_twin_does(seed, k, method):
     """Classes of `hilbert` overlap: a person can be in several."""
     rng = np.random.default_rng(seed)
-    people = pa.table({"age": rng.integers(20, 50, 30), "zip": rng.integers(0, 30, 30),
+    people = pa.table({"age": rng.integers(20, 50, 30), "pay": rng.integers(0, 30, 30),
                        "ill": rng.choice(["a", "b", "c"], 30)})  # fmt: skip
-    release, secret = secret_of(people, qi=["age", "zip"], k=k, method=method)
+    release, secret = secret_of(people, qi=["age", "pay"], k=k, method=method)
     scene = secret.scene
     places, folds = scene.original.places(scene.qi), folds_of(len(secret.counts))
 
@@ -68,10 +68,10 @@ def test_left_out_as_the_twin_does(seed, k, method):
     found = right_without(guessed, shares, secret.truth(scene.original))
     rows = release.table.to_pylist()
     expected = naive.right_without(
-        [(interval(row["age"]), interval(row["zip"])) for row in rows],
+        [(interval(row["age"]), interval(row["pay"])) for row in rows],
         [row["ill"] for row in rows],
         folds[scene.subject.classes[0]].tolist(),
-        [(p["age"], p["zip"]) for p in people.to_pylist()],
+        [(p["age"], p["pay"]) for p in people.to_pylist()],
         people["ill"].to_pylist(),
         most_frequent,
     )
